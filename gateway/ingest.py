@@ -1,0 +1,34 @@
+"""The one door for readings: decode, judge, store, answer."""
+
+from gateway.decode import decode
+from gateway.errors import Rejected
+from gateway.model import Verdicts
+from gateway.store.database import Database
+from gateway.store.readings import Ledger
+
+
+class Ingest:
+    """Takes deliveries and answers after the commit."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._ledger = Ledger()
+        database.on_rollback(self._ledger.forget)
+
+    async def deliver(self, body: bytes, *, device: str | None, received_ms: int) -> Verdicts:
+        """Store what is new in the body of a `POST /v1/readings` and say what became of each.
+
+        Args:
+            body: the JSON, inflated.
+            device: the authenticated device; None where anybody may speak for anyone.
+            received_ms: Unix epoch, UTC.
+
+        Raises:
+            Rejected: 400, 413, 422 as `decode`; 403 if the body speaks for another device.
+            Unavailable: it was not stored; the same may be sent again.
+        """
+        batch = decode(body)
+        if device is not None and batch.envelope.device != device:
+            raise Rejected(403, f"{device} may not speak for {batch.envelope.device}")
+        ledger = self._ledger
+        return await self._database.write(lambda c: ledger.store(c, batch, received_ms))

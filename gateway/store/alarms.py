@@ -1,0 +1,19 @@
+"""Alarms: one open row for each (kind, subject)."""
+
+import sqlite3
+
+from gateway.store import queries
+
+_sql = queries.load("alarms")
+
+
+def open_alarm(
+    connection: sqlite3.Connection, kind: str, subject: str, detail: str, now_ms: int
+) -> None:
+    """Open an alarm, or leave the one that is open as it is."""
+    connection.execute(_sql.open, (kind, subject, detail, now_ms))
+
+
+def close_alarm(connection: sqlite3.Connection, alarm_id: int, now_ms: int) -> bool:
+    """Close an open alarm; return False if there is none of that id."""
+    return connection.execute(_sql.close, (now_ms, alarm_id)).rowcount == 1

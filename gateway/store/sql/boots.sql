@@ -1,0 +1,27 @@
+-- name: find
+SELECT id, highest, pruned_to FROM boot WHERE device_id = ? AND name = ?
+
+-- name: add
+INSERT INTO boot (device_id, name, highest, first_seen_at_ms) VALUES (?, ?, 0, ?)
+RETURNING id, highest, pruned_to
+
+-- name: raise_highest
+UPDATE boot SET highest = ? WHERE id = ?
+
+-- name: open_gaps
+SELECT first, last FROM gap WHERE boot_id = ?
+
+-- name: add_gap
+INSERT INTO gap (boot_id, first, last, opened_at_ms) VALUES (?, ?, ?, ?)
+
+-- name: remove_gap
+DELETE FROM gap WHERE boot_id = ? AND first = ?
+
+-- name: lost
+SELECT first, last FROM lost WHERE boot_id = ?
+
+-- name: add_lost
+INSERT INTO lost (boot_id, first, last, reported_at_ms) VALUES (?, ?, ?, ?)
+
+-- name: remove_lost
+DELETE FROM lost WHERE boot_id = ? AND first = ?
