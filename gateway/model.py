@@ -24,7 +24,7 @@ class Part(Struct, forbid_unknown_fields=True):
     strict: ClassVar[frozenset[str]] = frozenset()
 
 
-class Health(Part):
+class Health(Part, omit_defaults=True):
     """How a device says it is. All of it optional."""
 
     firmware: Text255 | None = None
@@ -112,6 +112,13 @@ class Batch:
     items: list[Item] = field(default_factory=list)
     refusals: list[Refusal] = field(default_factory=list)
     ignored: int = 0  # malformed optional parts and unknown fields
+
+
+class Delivery(NamedTuple):
+    """A batch and when it came."""
+
+    batch: Batch
+    received_ms: int
 
 
 class Rejection(Struct):

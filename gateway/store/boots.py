@@ -13,22 +13,41 @@ _sql = queries.load("boots")
 
 
 class Boot:
-    """One boot's books, read at construction and written by `save`. `is_new`: never heard of."""
+    """One boot's books.
+
+    Args:
+        id, highest, pruned_to: of the row in `boot`.
+        is_new: whether it was never heard of before this delivery.
+    """
 
     def __init__(
-        self, connection: sqlite3.Connection, device_id: int, name: str, now_ms: int
+        self,
+        connection: sqlite3.Connection,
+        now_ms: int,
+        id: int,
+        highest: int,
+        pruned_to: int,
+        *,
+        is_new: bool = False,
     ) -> None:
         self._connection = connection
         self._now_ms = now_ms
-        row = connection.execute(_sql.find, (device_id, name)).fetchone()
-        self.is_new = row is None
-        if row is None:
-            row = connection.execute(_sql.add, (device_id, name, now_ms)).fetchone()
-        self.id, self._highest_before, self._pruned_to = row
-        self.highest: int = self._highest_before
+        self.id = id
+        self.is_new = is_new
+        self.highest = self._highest_before = highest
+        self._pruned_to = pruned_to
         self._gaps: Gaps | None = None
         self._open_before: set[Range] = set()
         self._lost_before: set[Range] = set()
+
+    @classmethod
+    def find(cls, connection: sqlite3.Connection, now_ms: int, device_id: int, name: str) -> "Boot":
+        """Return the books of a boot, begun if it was never heard of."""
+        row = connection.execute(_sql.find, (device_id, name)).fetchone()
+        if row is not None:
+            return cls(connection, now_ms, *row)
+        row = connection.execute(_sql.add, (device_id, name, now_ms)).fetchone()
+        return cls(connection, now_ms, *row, is_new=True)
 
     def arrive(self, n: int) -> None:
         """Note that number `n` is here."""
@@ -47,9 +66,11 @@ class Boot:
         """Return whether retention took number `n` away, if it has no row: it was stored once."""
         return n <= self._pruned_to and not self._load().missing(n)
 
-    def save(self) -> None:
-        if self.highest != self._highest_before:
-            self._connection.execute(_sql.raise_highest, (self.highest, self.id))
+    @property
+    def has_risen(self) -> bool:
+        return self.highest != self._highest_before
+
+    def save_gaps(self) -> None:
         if self._gaps is not None:
             self._replace(_sql.remove_gap, _sql.add_gap, self._open_before, self._gaps.open)
             self._replace(_sql.remove_lost, _sql.add_lost, self._lost_before, self._gaps.lost)

@@ -23,6 +23,7 @@ from gateway.store.migrate import migrate
 from gateway.store.writer import Writer
 
 T = TypeVar("T")
+Item = TypeVar("Item")
 
 MEMORY = ":memory:"
 _MEMORY_URI = "file:/fieldpost?vfs=memdb"
@@ -104,12 +105,28 @@ class Database:
                 return list(await connection.execute_fetchall(sql, params or {}))
             except sqlite3.DatabaseError as error:
                 if damage.is_damage(error):
-                    await self._writer.submit(partial(self._report, error, epoch))
+                    await self.write(partial(self._report, error, epoch))
                 raise
 
     async def write(self, work: Callable[[sqlite3.Connection], T]) -> T:
-        """Run `work` in the next transaction, see `Writer.submit`."""
-        return await self._writer.submit(work)
+        """Run `work` in the next transaction and return what it returned, after the commit.
+
+        It may be run again after a rollback, so it changes nothing outside the database.
+
+        Raises:
+            Unavailable: too much is waiting, or the database can't be written just now.
+            Exception: what `work` raised; nothing of it is stored.
+        """
+        return await self._writer.submit(lambda connection, _: [work(connection)], None)
+
+    async def write_together(
+        self, work: Callable[[sqlite3.Connection, list[Item]], list[T]], item: Item
+    ) -> T:
+        """As `write`, but one call of `work` serves all the items that share its transaction.
+
+        It returns a result for each. If it fails, it is called again for each item alone.
+        """
+        return await self._writer.submit(work, item)
 
     def on_rollback(self, forget: Callable[[], None]) -> None:
         """Call `forget` in the writer's thread whenever a transaction was rolled back."""

@@ -1,27 +1,33 @@
-"""Storing a batch: readings, duplicates, quarantine, device and gap books, in one transaction.
+"""Storing deliveries: readings, duplicates, quarantine, device and gap books, in one transaction.
 
-`Ledger.store` runs in the writer's thread, inside the group's transaction.
+`Ledger.store` runs in the writer's thread, inside the group's transaction, once for all the
+deliveries that share it.
 """
 
 import hashlib
 import sqlite3
+from collections.abc import Iterable
 from itertools import chain
+from typing import Any
 
 import msgspec
 
 from gateway.dating import date
 from gateway.decode import parse_id
-from gateway.model import Batch, Envelope, Item, Reading, Refusal, Rejection, Verdicts
-from gateway.store import queries
-from gateway.store.boots import Boot
+from gateway.model import Delivery, Item, Reading, Refusal, Rejection, Verdicts
+from gateway.store import books, queries
+from gateway.store.books import Book
 
 _sql = queries.load("readings")
 _CONFLICT = "id was used before for another reading"
 _MAX_CACHED_SENSORS = 50_000
+_ROWS_AT_ONCE = 2048  # 13 parameters each: SQLite takes 32,766 in one statement
+
+Row = tuple[object, ...]
 
 
 class Ledger:
-    """Stores batches. Remembers the keys of sensors, which never change once committed."""
+    """Stores deliveries. Remembers the keys of sensors, which never change once committed."""
 
     def __init__(self) -> None:
         self._sensors: dict[tuple[int, str], int] = {}
@@ -30,9 +36,9 @@ class Ledger:
         """Drop what was remembered: a rollback may have taken it away."""
         self._sensors.clear()
 
-    def store(self, connection: sqlite3.Connection, batch: Batch, received_ms: int) -> Verdicts:
-        """Store what is new of `batch` and say what became of each reading."""
-        return _Delivery(self, connection, batch, received_ms).store()
+    def store(self, connection: sqlite3.Connection, deliveries: list[Delivery]) -> list[Verdicts]:
+        """Store what is new and say of each delivery what became of its readings."""
+        return _Group(self, connection, deliveries).store()
 
     def sensor_id(self, connection: sqlite3.Connection, device_id: int, name: str) -> int:
         key = (device_id, name)
@@ -46,130 +52,117 @@ class Ledger:
         return found
 
 
-class _Delivery:
-    """One batch on its way into the database."""
+class _Group:
+    """The deliveries that share one transaction, judged in the order they came."""
 
     def __init__(
-        self, ledger: Ledger, connection: sqlite3.Connection, batch: Batch, received_ms: int
+        self, ledger: Ledger, connection: sqlite3.Connection, deliveries: list[Delivery]
     ) -> None:
         self._ledger = ledger
         self._connection = connection
-        self._batch = batch
-        self._received_ms = received_ms
-        name = batch.envelope.device
-        row = connection.execute(_sql.find_device, (name,)).fetchone()
-        if row is None:
-            connection.execute(_sql.add_device, (name, received_ms))
-            row = connection.execute(_sql.find_device, (name,)).fetchone()
-        self._device_id, self._present_boot, self._seq = row
-        self._boots: dict[str, Boot] = {}
+        self._deliveries = deliveries
+        envelopes = (delivery.batch.envelope for delivery in deliveries)
+        self._books = books.read(connection, envelopes, deliveries[0].received_ms)
 
-    def store(self) -> Verdicts:
-        items, refusals = self._batch.items, list(self._batch.refusals)
-        rows = [row for item in items if (row := self._row(item)) is not None]
-        stored = duplicates = 0
-        if rows:
-            insert = queries.for_rows(_sql.add_reading, len(rows))
-            stored = self._connection.execute(insert, list(chain.from_iterable(rows))).rowcount
-        if stored < len(items):
-            conflicts = self._conflicts()
-            refusals += conflicts
-            duplicates = len(items) - stored - len(conflicts)
-        quarantined = self._quarantine(refusals)
-        self._explain_lost()
-        self._hear(stored)
-        for boot in self._boots.values():
-            boot.save()
-        counts = (stored, duplicates, quarantined, self._batch.ignored, self._device_id)
-        if any(counts[:-1]):
-            self._connection.execute(_sql.count, counts)
-        rejected = [Rejection(r.place, r.id, r.reason) for r in sorted(refusals)]
-        return Verdicts(stored, duplicates, rejected)
+    def store(self) -> list[Verdicts]:
+        rows = [self._row(each, item) for each in self._deliveries for item in each.batch.items]
+        stored = self._insert(row for row in rows if row is not None)
+        if stored == len(rows):
+            conflicts: list[list[Refusal]] = [[] for _ in self._deliveries]
+            counts = [len(each.batch.items) for each in self._deliveries]
+        else:
+            counts, conflicts = self._compare(stored)
+        verdicts = [
+            self._conclude(*each) for each in zip(self._deliveries, counts, conflicts, strict=True)
+        ]
+        books.write(self._connection, self._books)
+        return verdicts
 
-    def _row(self, item: Item) -> tuple[object, ...] | None:
+    def _row(self, delivery: Delivery, item: Item) -> Row | None:
         """Return the row to insert; None for a reading that retention took away before."""
+        batch, received_ms = delivery
         reading, boot_id = item.reading, None
+        book = self._books[batch.envelope.device]
         if item.boot is not None and item.n is not None:
-            boot = self._boot(item.boot)
+            boot = book.boot(item.boot, received_ms)
             if boot.was_pruned(item.n):
                 return None
             boot.arrive(item.n)
             boot_id = boot.id
-        sensor_id = self._ledger.sensor_id(self._connection, self._device_id, reading.sensor)
-        dated = date(reading, self._batch.envelope, self._received_ms)
         return (
-            reading.id, self._device_id, sensor_id,
-            reading.value, reading.text, reading.unit, reading.error,
-            boot_id, item.n, *dated, self._received_ms,
+            reading.id, book.id, *self._content(book, reading),
+            boot_id, item.n, *date(reading, batch.envelope, received_ms), received_ms,
         )  # fmt: skip
 
-    def _conflicts(self) -> list[Refusal]:
-        """Return the readings whose id is stored with another content.
-
-        Those just inserted are found too, and have the content they were inserted with: so two
-        of one id inside a batch are judged in order.
-        """
-        ids = msgspec.json.encode([item.reading.id for item in self._batch.items]).decode()
-        stored = {row[0]: row[1:] for row in self._connection.execute(_sql.find_contents, (ids,))}
-        return [
-            Refusal(item.place, item.reading.id, _CONFLICT, bytes(item.body).decode())
-            for item in self._batch.items
-            if stored.get(item.reading.id, content := self._content(item.reading)) != content
-        ]
-
-    def _content(self, reading: Reading) -> tuple[object, ...]:
-        sensor_id = self._ledger.sensor_id(self._connection, self._device_id, reading.sensor)
+    def _content(self, book: Book, reading: Reading) -> Row:
+        sensor_id = self._ledger.sensor_id(self._connection, book.id, reading.sensor)
         return sensor_id, reading.value, reading.text, reading.unit, reading.error
 
-    def _quarantine(self, refusals: list[Refusal]) -> int:
-        device = self._batch.envelope.device
-        added = 0
-        for refusal in refusals:
-            named = parse_id(refusal.id) if refusal.id else None
-            if named is not None and named[0] == device:
-                self._boot(named[1]).arrive(named[2])
-            digest = hashlib.sha256("\0".join((device, refusal.reason, refusal.body)).encode())
-            added += self._connection.execute(
-                _sql.quarantine,
-                (
-                    digest.digest()[:16], refusal.id, device,
-                    refusal.reason, refusal.body, self._received_ms,
-                ),
-            ).rowcount  # fmt: skip
-        return added
+    def _insert(self, rows: Iterable[Row]) -> int:
+        """Insert what is new, in order, and return how many rows that were."""
+        values = list(rows)
+        stored = 0
+        for start in range(0, len(values), _ROWS_AT_ONCE):
+            piece = values[start : start + _ROWS_AT_ONCE]
+            insert = queries.for_rows(_sql.add_reading, len(piece))
+            stored += self._connection.execute(insert, list(chain.from_iterable(piece))).rowcount
+        return stored
 
-    def _explain_lost(self) -> None:
-        for lost in self._batch.lost:
+    def _compare(self, stored: int) -> tuple[list[int], list[list[Refusal]]]:
+        """Return for each delivery how many readings of it are new, and its conflicts.
+
+        The keys of the rows just inserted are the highest. The first reading with the id of such
+        a row is the one it was made of; any other with that id is judged against it.
+        """
+        ids = [item.reading.id for each in self._deliveries for item in each.batch.items]
+        known = {row[0]: row[1:] for row in self._execute(_sql.find_contents, _json(ids))}
+        first_new = self._execute(_sql.newest)[0][0] - stored + 1
+        unclaimed = {id_ for id_, row in known.items() if row[0] >= first_new}
+        counts: list[int] = []
+        conflicts: list[list[Refusal]] = []
+        for delivery in self._deliveries:
+            book = self._books[delivery.batch.envelope.device]
+            waiting = len(unclaimed)
+            conflicts.append([])
+            for item in delivery.batch.items:
+                id_ = item.reading.id
+                if id_ in unclaimed:
+                    unclaimed.remove(id_)
+                elif id_ in known and known[id_][1:] != self._content(book, item.reading):
+                    body = bytes(item.body).decode()
+                    conflicts[-1].append(Refusal(item.place, id_, _CONFLICT, body))
+            counts.append(waiting - len(unclaimed))
+        return counts, conflicts
+
+    def _conclude(self, delivery: Delivery, stored: int, conflicts: list[Refusal]) -> Verdicts:
+        """Keep the rest of the books of one delivery, and say what became of it."""
+        batch, received_ms = delivery
+        book = self._books[batch.envelope.device]
+        duplicates = len(batch.items) - stored - len(conflicts)
+        refusals = sorted([*batch.refusals, *conflicts])
+        quarantined = sum(self._quarantine(delivery, refusal) for refusal in refusals)
+        for lost in batch.lost:
             if lost.first <= lost.last:
-                self._boot(lost.boot).explain((lost.first, lost.last))
+                book.boot(lost.boot, received_ms).explain((lost.first, lost.last))
+        book.count(stored, duplicates, quarantined, batch.ignored)
+        book.hear(batch, stored, received_ms)
+        return Verdicts(stored, duplicates, [Rejection(r.place, r.id, r.reason) for r in refusals])
 
-    def _hear(self, stored: int) -> None:
-        """Note that the device is there, unless this delivery may be a replay."""
-        envelope = self._batch.envelope
-        if not self._is_news(envelope, stored):
-            return
-        health = self._batch.health
-        said = None if health is None else msgspec.json.encode(health).decode()
-        heard = (self._received_ms, envelope.boot, envelope.seq, said, self._device_id)
-        self._connection.execute(_sql.hear, heard)
-        if health is not None and health.crash is not None:
-            noted = (health.crash, self._received_ms, self._device_id)
-            self._connection.execute(_sql.note_crash, noted)
+    def _quarantine(self, delivery: Delivery, refusal: Refusal) -> int:
+        """Keep what can't be stored, once however often it is sent; its number has arrived."""
+        batch, received_ms = delivery
+        device = batch.envelope.device
+        named = parse_id(refusal.id) if refusal.id else None
+        if named is not None and named[0] == device:
+            self._books[device].boot(named[1], received_ms).arrive(named[2])
+        _, id_, reason, body = refusal
+        digest = hashlib.sha256("\0".join((device, reason, body)).encode()).digest()[:16]
+        row = (digest, id_, device, reason, body, received_ms)
+        return self._connection.execute(_sql.quarantine, row).rowcount
 
-    def _is_news(self, envelope: Envelope, stored: int) -> bool:
-        if envelope.boot is None:
-            return stored > 0
-        if self._boot(envelope.boot).is_new or self._present_boot is None:
-            return True
-        if envelope.boot != self._present_boot:
-            return False
-        if envelope.seq is None or self._seq is None:
-            return stored > 0
-        return envelope.seq > int(self._seq)
+    def _execute(self, sql: str, *params: object) -> list[tuple[Any, ...]]:
+        return self._connection.execute(sql, params).fetchall()
 
-    def _boot(self, name: str) -> Boot:
-        boot = self._boots.get(name)
-        if boot is None:
-            boot = Boot(self._connection, self._device_id, name, self._received_ms)
-            self._boots[name] = boot
-        return boot
+
+def _json(value: object) -> str:
+    return msgspec.json.encode(value).decode()

@@ -1,6 +1,7 @@
 """The one writer of this process: a thread with its own connection, and group commit.
 
-What arrives while a commit is running shares the next one; nothing lingers to wait for more.
+What arrives in one turn of the event loop, or while a commit is running, shares the next one;
+nothing lingers to wait for more.
 A thread with a plain connection, and not aiosqlite: one hop for each group instead of one for
 each statement (docs/decisions.md). It also makes cancellation harmless: a handler that goes away
 does not take the transaction with it.
@@ -16,11 +17,13 @@ from typing import Any, NamedTuple, TypeVar
 from gateway.errors import Unavailable
 
 T = TypeVar("T")
-Work = Callable[[sqlite3.Connection], Any]
+Item = TypeVar("Item")
+Work = Callable[[sqlite3.Connection, list[Any]], list[Any]]
 
 
 class _Request(NamedTuple):
     work: Work
+    item: Any
     future: "asyncio.Future[Any]"
 
 
@@ -57,26 +60,27 @@ class Writer:
         self._max_waiting = max_waiting
         self._max_group = max_group
         self._waiting = 0  # touched on the loop only
-        self._queue: queue.SimpleQueue[_Request | None] = queue.SimpleQueue()
+        self._arrived: list[_Request] = []  # in this turn of the loop
+        self._queue: queue.SimpleQueue[list[_Request] | None] = queue.SimpleQueue()
         self._loop = asyncio.get_running_loop()
         self._thread = threading.Thread(target=self._run, name="writer", daemon=True)
         self._closed = False
         self._thread.start()
 
-    async def submit(self, work: Callable[[sqlite3.Connection], T]) -> T:
-        """Run `work` in the next transaction and return what it returned, after the commit.
+    async def submit(
+        self, work: Callable[[sqlite3.Connection, list[Item]], list[T]], item: Item
+    ) -> T:
+        """Run `work` on `item` in the next transaction; return its result after the commit.
 
-        It may be run again after a rollback, so it changes nothing outside the database.
-
-        Raises:
-            Unavailable: too much is waiting, or the database can't be written just now.
-            Exception: what `work` raised; nothing of it is stored.
+        Items of the same work that share a transaction are given to it together.
         """
         if self._closed or self._waiting >= self._max_waiting:
             raise Unavailable("the gateway is writing as fast as it can", retry_after_s=1)
-        request = _Request(work, self._loop.create_future())
+        request = _Request(work, item, self._loop.create_future())
         self._waiting += 1
-        self._queue.put(request)
+        if not self._arrived:
+            self._loop.call_soon(self._hand_over)
+        self._arrived.append(request)
         result: T = await request.future
         return result
 
@@ -84,51 +88,55 @@ class Writer:
         """Finish what is waiting, then close the connection."""
         if not self._closed:
             self._closed = True
+            self._hand_over()
             self._queue.put(None)
         await asyncio.to_thread(self._thread.join)
 
-    def _run(self) -> None:
-        open_ = True
-        while open_:
-            group = self._next_group()
-            open_ = group[-1] is not None
-            requests = [request for request in group if request is not None]
-            if requests:
-                outcomes = self._store(requests)
-                self._loop.call_soon_threadsafe(self._answer, outcomes)
-        self._connection.close()
+    def _hand_over(self) -> None:
+        if self._arrived:
+            self._queue.put(self._arrived)
+            self._arrived = []
 
-    def _next_group(self) -> list[_Request | None]:
-        group = [self._queue.get()]
-        while group[-1] is not None and len(group) < self._max_group:
-            try:
-                group.append(self._queue.get_nowait())
-            except queue.Empty:
-                break
-        return group
+    def _run(self) -> None:
+        while (group := self._queue.get()) is not None:
+            while len(group) < self._max_group and not self._queue.empty():
+                more = self._queue.get()
+                if more is None:
+                    self._queue.put(None)
+                    break
+                group += more
+            self._loop.call_soon_threadsafe(self._answer, self._store(group))
+        self._connection.close()
 
     def _store(self, group: list[_Request]) -> list[_Outcome]:
         """Store a group in one transaction; if that fails, each alone: one never costs another."""
         try:
-            results = self._transaction([request.work for request in group])
+            outcomes = self._transaction(group)
         except Exception as error:
             if len(group) == 1:
                 return [_Outcome(group[0].future, None, self._cause(error))]
             return [outcome for request in group for outcome in self._store([request])]
-        return [_Outcome(r.future, result, None) for r, result in zip(group, results, strict=True)]
+        return outcomes
 
-    def _transaction(self, works: list[Work]) -> list[Any]:
+    def _transaction(self, group: list[_Request]) -> list[_Outcome]:
+        by_work: dict[Work, list[_Request]] = {}
+        for request in group:
+            by_work.setdefault(request.work, []).append(request)
         connection = self._connection
+        outcomes = []
         try:
             connection.execute("BEGIN IMMEDIATE")
-            results = [work(connection) for work in works]
+            for work, requests in by_work.items():
+                results = work(connection, [request.item for request in requests])
+                for request, result in zip(requests, results, strict=True):
+                    outcomes.append(_Outcome(request.future, result, None))
             connection.execute("COMMIT")
         except BaseException:
             if connection.in_transaction:
                 connection.execute("ROLLBACK")
             self._on_rollback()
             raise
-        return results
+        return outcomes
 
     def _cause(self, error: Exception) -> Exception:
         if not isinstance(error, sqlite3.Error):

@@ -5,9 +5,6 @@ SELECT id, highest, pruned_to FROM boot WHERE device_id = ? AND name = ?
 INSERT INTO boot (device_id, name, highest, first_seen_at_ms) VALUES (?, ?, 0, ?)
 RETURNING id, highest, pruned_to
 
--- name: raise_highest
-UPDATE boot SET highest = ? WHERE id = ?
-
 -- name: open_gaps
 SELECT first, last FROM gap WHERE boot_id = ?
 
