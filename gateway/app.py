@@ -1,0 +1,116 @@
+"""The composition root: opens the parts, wires them, runs them, closes them on every way out."""
+
+import logging
+import socket
+import ssl
+import time
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager, closing
+
+from aiohttp import web as http
+
+from gateway import listener, network_fs, stopping, web
+from gateway.config import Config
+from gateway.ingest import Ingest
+from gateway.keys import Keys
+from gateway.store import roster
+from gateway.store.database import Database
+
+log = logging.getLogger(__name__)
+
+
+def now_ms() -> int:
+    """Return the wall clock in ms, Unix epoch, UTC."""
+    return time.time_ns() // 1_000_000
+
+
+async def serve(config: Config) -> int:
+    """Run the gateway until a signal stops it; return the exit code.
+
+    Raises:
+        Misconfigured: it can not start like this. All that was opened is closed again.
+    """
+    stop = stopping.on_signals()
+    async with AsyncExitStack() as parts:
+        # What can be refused without touching the database comes first.
+        tls = _certificate(config)
+        port = parts.enter_context(closing(listener.bind(config.host, config.port)))
+        db = await parts.enter_async_context(database(config))
+        keys = Keys.open(config.folder)
+        application = web.application(
+            db=db, ingest=Ingest(db), config=config, keys=keys, now_ms=now_ms
+        )
+        await parts.enter_async_context(_answering(application, port, tls, config))
+        await _announce(config, port, db)
+        await stop.wait()
+        log.info("stopping; requests under way have %g s", config.stop_timeout_s)
+    return 0
+
+
+@asynccontextmanager
+async def database(config: Config) -> AsyncIterator[Database]:
+    """Open the database, made when missing; close it on the way out.
+
+    Raises:
+        Misconfigured: it is not ours, too new, or in a place where it can not be.
+    """
+    if config.folder is not None:
+        network_fs.refuse(config.db)
+    db = await Database.open(config.db)
+    try:
+        yield db
+    finally:
+        await db.close()
+
+
+def _certificate(config: Config) -> ssl.SSLContext | None:
+    if config.tls_cert is None or config.tls_key is None:
+        return None
+    return listener.certificate(config.tls_cert, config.tls_key)
+
+
+@asynccontextmanager
+async def _answering(
+    application: http.Application,
+    port: socket.socket,
+    tls: ssl.SSLContext | None,
+    config: Config,
+) -> AsyncIterator[None]:
+    runner = web.Runner(application, stop_timeout_s=config.stop_timeout_s)
+    await runner.setup()
+    try:
+        await http.SockSite(runner, port, ssl_context=tls, backlog=1024).start()
+        yield
+    finally:
+        await runner.cleanup()
+
+
+async def _announce(config: Config, port: socket.socket, db: Database) -> None:
+    scheme = "https" if config.tls_cert else "http"
+    host, number = port.getsockname()[:2]
+    address = f"{scheme}://{f'[{host}]' if ':' in host else host}:{number}"
+    _say(f"listening on {address}/ (status page: {address}/status)")
+    for line in notices(config, registered=await roster.count_keyed(db)):
+        _say(line)
+
+
+def notices(config: Config, registered: int) -> list[str]:
+    """Return what an operator should know about this way to start, a line each."""
+    lines = []
+    if config.folder is None:
+        lines.append("the database is in memory: everything is gone when this stops")
+    if config.open_lan:
+        lines.append("OPEN TO THE NETWORK: whoever reaches this port reads and writes without key")
+    elif config.open:
+        lines.append("open to this machine: its programs need no key; other machines do")
+    elif not registered:
+        lines.append(
+            "no device has a key yet: python -m gateway devices add NAME --db " + config.db
+        )
+    if config.workers:
+        lines.append("--workers is taken for later: this version has no jobs, none is started")
+    return lines
+
+
+def _say(line: str) -> None:
+    print(f"fieldpost: {line}", flush=True)

@@ -1,0 +1,120 @@
+"""The command line: `serve`, `devices`, `check`. A mistake costs one clear line and exit code 2."""
+
+import argparse
+import asyncio
+import json
+import os
+import re
+import sys
+from collections.abc import Callable, Sequence
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any, NoReturn
+
+from gateway import __version__, app, check, log, registry
+from gateway.config import Config, expected, flag, settings
+from gateway.errors import Misconfigured
+from gateway.log import one_line
+
+# What the verbs beside `serve` and `check` need to know of the settings.
+_DATABASE_ONLY = ("db",)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Do what the command line says; return the exit code."""
+    try:
+        args = parser().parse_args(argv)
+        act: Callable[[argparse.Namespace], int] = args.act
+        return act(args)
+    except Misconfigured as error:
+        print(f"fieldpost: {one_line(str(error))}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        return 130
+
+
+class Parser(argparse.ArgumentParser):
+    """Says what is wrong in one line, with the nearest flag there is."""
+
+    def error(self, message: str) -> NoReturn:
+        unknown = re.search(r"unrecognized arguments: (--[\w-]+)", message)
+        near = get_close_matches(unknown[1], _flags(), n=1) if unknown else []
+        hint = f"did you mean {near[0]}?" if near else f"{self.prog} --help tells what there is"
+        self.exit(2, f"fieldpost: {one_line(message)}; {hint}\n")
+
+
+def parser() -> Parser:
+    top = Parser(prog="python -m gateway", description="Fieldpost's gateway.", allow_abbrev=False)
+    top.add_argument("--version", action="version", version=f"fieldpost {__version__}")
+    verbs = top.add_subparsers(metavar="VERB", required=True)
+    _verb(verbs, "serve", _serve, "run the gateway")
+    _verb(verbs, "check", _check, "verify what `serve` would start with; changes nothing")
+    group = verbs.add_parser("devices", help="boards and their keys", allow_abbrev=False)
+    of_devices = group.add_subparsers(metavar="VERB", required=True)
+    add = _verb(of_devices, "add", _add, "register a board and print its key, once", _DATABASE_ONLY)
+    add.add_argument("name", metavar="NAME", help="1 to 64 of A-Z a-z 0-9 _ . -")
+    shown = _verb(of_devices, "list", _list, "list the boards", _DATABASE_ONLY)
+    for verb in (add, shown):
+        verb.add_argument("--json", action="store_true", help="print one JSON object or array")
+    return top
+
+
+def _verb(
+    verbs: Any,
+    name: str,
+    act: Callable[[argparse.Namespace], int],
+    help: str,
+    only: Sequence[str] = (),
+) -> argparse.ArgumentParser:
+    verb: argparse.ArgumentParser = verbs.add_parser(
+        name, help=help, description=help, allow_abbrev=False
+    )
+    verb.set_defaults(act=act)
+    verb.add_argument("--config", metavar="FILE", type=Path, help="TOML file with settings")
+    for setting in settings():
+        if only and setting.name not in only:
+            continue
+        told = f"{setting.metadata['help']}: {expected(setting)} (default: {setting.default})"
+        action: Any = {"action": "store_true"} if setting.type is bool else {}
+        verb.add_argument(flag(setting.name), default=argparse.SUPPRESS, help=told, **action)
+    return verb
+
+
+def _flags() -> list[str]:
+    return ["--config", "--json", "--version"] + [flag(setting.name) for setting in settings()]
+
+
+def _config(args: argparse.Namespace) -> Config:
+    names = {setting.name for setting in settings()}
+    given = {name: value for name, value in vars(args).items() if name in names}
+    return Config.load(given, os.environ, args.config)
+
+
+def _serve(args: argparse.Namespace) -> int:
+    config = _config(args)
+    log.configure(config.log_level, config.log_format)
+    return asyncio.run(app.serve(config))
+
+
+def _check(args: argparse.Namespace) -> int:
+    return check.run(_config(args))
+
+
+def _add(args: argparse.Namespace) -> int:
+    key = asyncio.run(registry.add(_config(args), args.name))
+    print(json.dumps({"device": args.name, "key": key}) if args.json else key)
+    print(
+        f'Put it into the board\'s config.json: "device": "{args.name}", "key": "…". Keep it'
+        " secret; it is not shown again.",
+        file=sys.stderr,
+    )
+    return 0
+
+
+def _list(args: argparse.Namespace) -> int:
+    rows = asyncio.run(registry.everybody(_config(args)))
+    if args.json:
+        print(json.dumps(rows))
+    for row in () if args.json else rows:
+        print("\t".join(str(value) for value in row.values()))
+    return 0

@@ -1,0 +1,107 @@
+"""Puts the web side together: the parts, the resources, and what each asks of its caller."""
+
+from collections.abc import Callable
+from functools import partial
+from importlib.resources import files
+
+import aiohttp_jinja2
+import jinja2
+from aiohttp import web
+from aiohttp.typedefs import Handler
+
+from gateway.config import Config
+from gateway.ingest import Ingest
+from gateway.keys import Keys
+from gateway.store import devices as device_store
+from gateway.store.database import Database
+from gateway.web import instants
+from gateway.web.devices import Devices
+from gateway.web.disk import Disk
+from gateway.web.envelope import Envelope
+from gateway.web.gate import Gate, Need
+from gateway.web.health import Health
+from gateway.web.keyring import KeyRing
+from gateway.web.readings import Delivery, Readings
+from gateway.web.status import Status
+
+_PAGE = files(__package__).joinpath("page")
+
+Resource = tuple[str, str, Handler, Need]
+
+
+def application(
+    *,
+    db: Database,
+    ingest: Ingest,
+    config: Config,
+    keys: Keys,
+    now_ms: Callable[[], int],
+    disk: Disk | None = None,
+) -> web.Application:
+    """Return the application; `gateway.web.Runner` serves it.
+
+    Args:
+        now_ms: the wall clock, Unix epoch, UTC.
+        disk: another than the one that the database stands on.
+    """
+    disk = disk or Disk(config.folder, config.min_free_bytes)
+    resources = _resources(db, ingest, config, now_ms, disk)
+    ring = KeyRing(keys, partial(device_store.generation, db))
+    gate = Gate(config, keys.operator_token, ring)
+    needs = {handler: need for _method, _path, handler, need in resources}
+    app = web.Application(middlewares=[Envelope(gate, needs, config).around])
+    for method, path, handler, _need in resources:
+        add = app.router.add_get if method == "GET" else partial(app.router.add_route, method)
+        add(path, handler)
+    _set_up_pages(app)
+    return app
+
+
+def _resources(
+    db: Database, ingest: Ingest, config: Config, now_ms: Callable[[], int], disk: Disk
+) -> list[Resource]:
+    delivery, readings = Delivery(ingest, disk, config, now_ms), Readings(db)
+    devices, status, health = Devices(db, now_ms), Status(db, config, now_ms), Health(db, disk)
+    return [
+        ("POST", "/v1/readings", delivery.post, Need.DELIVER),
+        ("GET", "/v1/readings", readings.get, Need.OPERATE),
+        ("GET", "/v1/devices", devices.get, Need.OPERATE),
+        ("GET", "/v1/status", status.get, Need.OPERATE),
+        ("GET", "/status", status.page, Need.OPERATE),
+        ("GET", "/", _to_status, Need.NOTHING),
+        ("GET", "/page/fieldpost.css", _style_sheet(), Need.NOTHING),
+        ("GET", "/healthz", health.alive, Need.NOTHING),
+        ("GET", "/readyz", health.ready, Need.NOTHING),
+    ]
+
+
+def _set_up_pages(app: web.Application) -> None:
+    loader = jinja2.PackageLoader(__package__, "page")
+    environment = aiohttp_jinja2.setup(
+        app, loader=loader, autoescape=True, undefined=jinja2.StrictUndefined
+    )
+    environment.filters |= {
+        "iso": instants.iso,
+        "ago": instants.ago,
+        "known": lambda value: "unknown" if value is None else value,
+        "range": _range,
+    }
+
+
+def _range(gap: dict[str, int]) -> str:
+    return str(gap["from"]) if gap["from"] == gap["to"] else f"{gap['from']}-{gap['to']}"
+
+
+async def _to_status(request: web.Request) -> web.Response:
+    return web.Response(status=303, headers={"Location": "/status"})
+
+
+def _style_sheet() -> Handler:
+    body = _PAGE.joinpath("fieldpost.css").read_bytes()
+
+    async def get(request: web.Request) -> web.Response:
+        return web.Response(body=body, content_type="text/css", headers={
+            "Cache-Control": "max-age=300", "X-Content-Type-Options": "nosniff"
+        })  # fmt: skip
+
+    return get

@@ -1,0 +1,209 @@
+"""A whole gateway for the tests: real database, real sockets, a clock that stands still."""
+
+import asyncio
+import hashlib
+import hmac
+import json
+import secrets
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from email.parser import BytesHeaderParser
+from pathlib import Path
+from typing import Any
+
+from aiohttp import ClientSession, web
+from yarl import URL
+
+from gateway.config import Config
+from gateway.ingest import Ingest
+from gateway.keys import Keys
+from gateway.store import devices
+from gateway.store.database import Database
+from gateway.web import Runner, application
+
+NOW_MS = 1_764_529_200_000
+BOOT = "7f3a17c21"
+
+
+@dataclass
+class Answer:
+    status: int
+    headers: Any
+    body: bytes
+
+    @property
+    def json(self) -> Any:
+        return json.loads(self.body)
+
+    @property
+    def text(self) -> str:
+        return self.body.decode()
+
+
+@dataclass
+class House:
+    """A gateway that runs, and a client beside it."""
+
+    db: Database
+    keys: Keys
+    port: int
+    session: ClientSession
+    now_ms: list[int] = field(default_factory=lambda: [NOW_MS])
+
+    async def ask(
+        self, method: str, target: str, body: bytes | None = None, **headers: str
+    ) -> Answer:
+        """Send a request; a header's name is written with _ for -."""
+        url = URL(f"http://127.0.0.1:{self.port}{target}", encoded=True)
+        named = {name.replace("_", "-"): value for name, value in headers.items()}
+        async with self.session.request(
+            method, url, data=body, headers=named, allow_redirects=False
+        ) as got:
+            return Answer(got.status, got.headers, await got.read())
+
+    async def operator(self, target: str, **headers: str) -> Answer:
+        token = f"Bearer {self.keys.operator_token}"
+        return await self.ask("GET", target, Authorization=token, **headers)
+
+    async def signed(
+        self,
+        device: str,
+        body: bytes,
+        method: str = "POST",
+        target: str = "/v1/readings",
+        key: bytes | None = None,
+        **headers: str,
+    ) -> Answer:
+        """Send a request signed as `device`, and check that the answer to it is signed."""
+        key = key or self.keys.device_key(device, 1)
+        nonce = secrets.token_hex(16)
+        authorization = sign(key, device, nonce, method, target, body)
+        answer = await self.ask(method, target, body, Authorization=authorization, **headers)
+        assert answer.headers.get("Fieldpost-Signature") == expected(key, device, nonce, answer)
+        assert "Content-Encoding" not in answer.headers
+        if method != "HEAD":
+            assert answer.headers["Content-Length"] == str(len(answer.body))
+        return answer
+
+    async def register(self, device: str) -> bytes:
+        return self.keys.device_key(device, await devices.register(self.db, device, NOW_MS))
+
+    async def raw(self, *pieces: bytes, pause_s: float = 0.0, wait: bool = True) -> bytes:
+        """Send the bytes as they are; return all that comes until the gateway closes.
+
+        Args:
+            wait: False does not wait for the closing, only for the first answer.
+        """
+        reader, writer = await asyncio.open_connection("127.0.0.1", self.port)
+        answer = asyncio.ensure_future(reader.read() if wait else first_answer(reader))
+        try:
+            for piece in pieces:
+                writer.write(piece)
+                await writer.drain()
+                if pause_s:
+                    await asyncio.wait([answer], timeout=pause_s)
+        except ConnectionError:
+            pass  # the answer came before the end of what was to be sent
+        try:
+            return await answer
+        finally:
+            answer.cancel()
+            writer.close()
+
+
+def sign(key: bytes, device: str, nonce: str, method: str, target: str, body: bytes) -> str:
+    """Return an Authorization, worked out here and not by the code under test."""
+    lines = ["fieldpost-request-1", method, target, device, nonce, hashlib.sha256(body).hexdigest()]
+    signature = hmac.new(key, "\n".join(lines).encode(), "sha256").hexdigest()
+    return f'Fieldpost device="{device}", nonce="{nonce}", signature="{signature}"'
+
+
+def expected(key: bytes, device: str, nonce: str, answer: Answer) -> str:
+    """Return the signature that the answer must carry."""
+    lines = [
+        "fieldpost-answer-1", device, nonce, str(answer.status),
+        answer.headers.get("Retry-After", ""), hashlib.sha256(answer.body).hexdigest(),
+    ]  # fmt: skip
+    return hmac.new(key, "\n".join(lines).encode(), "sha256").hexdigest()
+
+
+def batch(device: str = "esp32-1", count: int = 1, first: int = 1, **more: Any) -> dict[str, Any]:
+    """Return a batch of readings with ids in the grammar."""
+    readings = [
+        {
+            "id": f"{device}-{BOOT}-{n}",
+            "sensor": "dht22.temperature",
+            "value": 20 + n,
+            "unit": "Cel",
+            "at_ms": NOW_MS - 1000,
+        }
+        for n in range(first, first + count)
+    ]
+    return {"device": device, "readings": readings} | more
+
+
+def body(value: Any) -> bytes:
+    return json.dumps(value).encode()
+
+
+def problem_of(answer: Answer) -> Any:
+    """Check what every failure carries, and return the problem."""
+    assert answer.headers["Content-Type"] == "application/problem+json"
+    assert answer.headers["Fieldpost-Protocol"] == "1"
+    problem = answer.json
+    assert problem["status"] == answer.status
+    assert problem["request_id"] == answer.headers["X-Request-ID"]
+    return problem
+
+
+def parsed(raw: bytes) -> Answer:
+    """Return the first answer of what came over a socket."""
+    head, _, rest = raw.partition(b"\r\n\r\n")
+    line, _, fields = head.partition(b"\r\n")
+    headers = BytesHeaderParser().parsebytes(fields)
+    return Answer(int(line.split()[1]), headers, rest[: int(headers.get("Content-Length", 0))])
+
+
+async def first_answer(reader: asyncio.StreamReader) -> bytes:
+    head = await reader.readuntil(b"\r\n\r\n")
+    return head + await reader.readexactly(int(parsed(head).headers["Content-Length"]))
+
+
+async def start(
+    folder: Path,
+    *,
+    peer: str | None = None,
+    ingest: Callable[[Database], Any] = Ingest,
+    **settings: Any,
+) -> tuple[House, Callable[[], Awaitable[None]]]:
+    """Return a running gateway and what stops it.
+
+    Args:
+        peer: the address that requests seem to come from, as behind a proxy.
+        ingest: makes the door for readings.
+        settings: of Config.
+    """
+    config = Config(db=str(folder / "fieldpost.db"), **({"min_free_bytes": 0} | settings))
+    db, keys, clock = await Database.open(config.db), Keys.open(config.folder), [NOW_MS]
+    app = application(db=db, ingest=ingest(db), config=config, keys=keys, now_ms=lambda: clock[0])
+    if peer is not None:
+        app.middlewares.insert(0, _coming_from(peer))
+    runner = Runner(app, stop_timeout_s=1)
+    await runner.setup()
+    await web.TCPSite(runner, "127.0.0.1", 0).start()
+    session = ClientSession(auto_decompress=False)
+
+    async def stop() -> None:
+        await session.close()
+        await runner.cleanup()
+        await db.close()
+
+    return House(db, keys, runner.addresses[0][1], session, clock), stop
+
+
+def _coming_from(peer: str) -> Any:
+    @web.middleware
+    async def around(request: web.Request, handler: Any) -> web.StreamResponse:
+        return await handler(request.clone(remote=peer))
+
+    return around
