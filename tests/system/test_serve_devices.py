@@ -1,0 +1,90 @@
+"""`devices`: a board's key, whether a gateway runs on the database or not."""
+
+import hashlib
+import hmac
+import http.client
+import json
+import re
+import stat
+
+BODY = b'{"device":"shed","readings":[]}'
+
+
+def signed_heartbeat(gateway, key: bytes) -> int:
+    nonce = "0" * 32
+    lines = ["fieldpost-request-1", "POST", "/v1/readings", "shed", nonce]
+    told = "\n".join([*lines, hashlib.sha256(BODY).hexdigest()]).encode()
+    signature = hmac.new(key, told, "sha256").hexdigest()
+    headers = {
+        "Content-Type": "application/json",
+        "Authorization": f'Fieldpost device="shed", nonce="{nonce}", signature="{signature}"',
+    }
+    client = http.client.HTTPConnection(gateway.address.removeprefix("http://"), timeout=10)
+    try:
+        client.request("POST", "/v1/readings", BODY, headers)
+        answer = client.getresponse()
+        answer.read()
+        return answer.status
+    finally:
+        client.close()
+
+
+def test_add_prints_the_key_alone_on_stdout_and_where_to_put_it_beside(gateway_command, tmp_path):
+    code, out, err = gateway_command("devices", "add", "shed", "--db", str(tmp_path / "f")).end()
+    assert code == 0
+    assert re.fullmatch(r"[0-9a-f]{64}\n", out)
+    assert "config.json" in err
+    assert stat.S_IMODE((tmp_path / "master.key").stat().st_mode) == 0o600
+
+
+def test_add_as_json_names_the_device(gateway_command, tmp_path):
+    there = str(tmp_path / "f")
+    _, out, _ = gateway_command("devices", "add", "shed", "--db", there, "--json").end()
+    line = json.loads(out)
+    assert (line["device"], len(line["key"])) == ("shed", 64)
+
+
+def test_adding_again_gives_the_same_key_and_another_name_another(gateway_command, tmp_path):
+    there = ("--db", str(tmp_path / "f"))
+    keys = [gateway_command("devices", "add", n, *there).end()[1] for n in ("a", "a", "b")]
+    assert keys[0] == keys[1] != keys[2]
+
+
+def test_a_key_is_believed_by_a_gateway_that_runs_already(gateway_command, serve, tmp_path):
+    gateway = serve()
+    assert signed_heartbeat(gateway, bytes(32)) == 401
+    there = str(tmp_path / "fieldpost.db")
+    _, out, _ = gateway_command("devices", "add", "shed", "--db", there).end()
+    assert signed_heartbeat(gateway, bytes.fromhex(out)) == 200
+    assert signed_heartbeat(gateway, bytes(32)) == 401
+
+
+def test_a_name_that_is_none_is_refused_and_nothing_made(gateway_command, tmp_path):
+    for name in ("", "a b", "x" * 65, "a/b", "é"):
+        code, out, err = gateway_command("devices", "add", name, "--db", str(tmp_path / "f")).end()
+        assert (code, out) == (2, "")
+        assert "is no name for a device" in err
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_device_in_memory_makes_no_sense(gateway_command):
+    assert gateway_command("devices", "add", "shed", "--db", ":memory:").end()[0] == 2
+
+
+def test_list_tells_who_is_registered(gateway_command, tmp_path):
+    there = ("--db", str(tmp_path / "f"))
+    for name in ("shed", "attic"):
+        gateway_command("devices", "add", name, *there).end()
+    _, out, _ = gateway_command("devices", "list", *there).end()
+    assert [line.split()[0] for line in out.splitlines()] == ["attic", "shed"]
+    _, out, _ = gateway_command("devices", "list", *there, "--json").end()
+    assert [(row["name"], row["generation"]) for row in json.loads(out)] == [
+        ("attic", 1),
+        ("shed", 1),
+    ]
+
+
+def test_list_makes_no_database_of_a_slip_in_the_path(gateway_command, tmp_path):
+    code, _, err = gateway_command("devices", "list", "--db", str(tmp_path / "fild.db")).end()
+    assert (code, "there is no database" in err) == (2, True)
+    assert not list(tmp_path.iterdir())
