@@ -1,0 +1,97 @@
+"""The process in which a board lives, and the one place that has its standard streams.
+
+Its stdout is the board's log. Its stderr carries marked lines for the supervisor; what else
+appears there, an interpreter's last words, is log too. Its stdin says nothing, and only ends.
+"""
+
+import contextlib
+import json
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Mapping, Sequence
+from queue import SimpleQueue
+from typing import IO, NamedTuple
+
+ORDERS = "VIRTUAL_BOARD_ORDERS"  # an environment variable: others can not read it, unlike arguments
+MARK = b"\x1e"
+LAST_WORDS_S = 2.0
+_output = threading.Lock()
+
+
+class Said(NamedTuple):
+    """What a child told; `ended` is its last word."""
+
+    child: "Child"
+    what: str
+    value: object = None
+
+
+class Child:
+    def __init__(
+        self,
+        command: Sequence[str],
+        orders: Mapping[str, object],
+        heard: "SimpleQueue[Said]",
+        fds: Sequence[int] = (),
+    ) -> None:
+        self._heard = heard
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", *command],
+            env={**os.environ, ORDERS: json.dumps(orders), "TZ": "UTC"},
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            pass_fds=fds,
+            start_new_session=True,  # Ctrl-C goes to the terminal's whole group, and is ours
+        )
+        pumps = ((_relay, self._process.stdout), (self._listen, self._process.stderr))
+        # Daemons: a log that nobody reads must not hold us up when we are told to stop.
+        self._pumps = [
+            threading.Thread(target=pump, args=(way,), daemon=True) for pump, way in pumps
+        ]
+        for thread in self._pumps:
+            thread.start()
+
+    def end(self) -> None:
+        """Cut its power, and wait until all that it had said is passed on, if anyone reads."""
+        self._process.kill()
+        self._process.wait()
+        assert self._process.stdin is not None
+        self._process.stdin.close()
+        for thread in self._pumps:
+            thread.join(LAST_WORDS_S)
+
+    def exit_code(self) -> int:
+        """Wait for a child that has ended by itself; negative: the signal that ended it."""
+        return self._process.wait()
+
+    def _listen(self, stderr: IO[bytes]) -> None:
+        with stderr:
+            for line in stderr:
+                if not (line.startswith(MARK) and self._understood(line[len(MARK) :])):
+                    _log(line)
+        self._heard.put(Said(self, "ended"))
+
+    def _understood(self, line: bytes) -> bool:
+        try:
+            for what, value in json.loads(line).items():
+                self._heard.put(Said(self, what, value))
+        except (ValueError, AttributeError):
+            return False  # the firmware's own, whatever it is
+        return True
+
+
+def _relay(stdout: IO[bytes]) -> None:
+    with stdout:
+        while chunk := os.read(stdout.fileno(), 65536):
+            _log(chunk)
+
+
+def _log(data: bytes) -> None:
+    # Past Python's buffer: its lock would be in the way of our end. A log that is closed stops
+    # neither the board nor its trace.
+    with _output, contextlib.suppress(OSError):
+        while data:
+            data = data[os.write(sys.stdout.fileno(), data) :]
