@@ -1,0 +1,377 @@
+# Runs under pytest and on MicroPython; each test starts in an empty folder of its own.
+import os
+
+from outbox import Outbox
+
+ALL = 1 << 30
+
+
+def opened(max_bytes=1 << 20, max_count=10_000, **more):
+    return Outbox("outbox", max_bytes=max_bytes, max_count=max_count, **more)
+
+
+def record(number, size=70):
+    return (b"%d," % number * size)[:size]
+
+
+def filled(count, size=70, **more):
+    outbox = opened(**more)
+    return outbox, [outbox.put(record(number, size)) for number in range(count)]
+
+
+def waiting(outbox):
+    return [key for key, _ in outbox.batch(ALL, ALL)]
+
+
+def files(kind):
+    # "s": segments, "0": slots below 16.
+    return sorted("outbox/" + name for name in os.listdir("outbox") if name[0] == kind)
+
+
+def change(path, at, new):
+    with open(path, "rb") as file:
+        data = file.read()
+    with open(path, "wb") as file:
+        file.write(data[:at] + new + data[at + len(new) :])
+
+
+def raises(error, call, *args):
+    try:
+        call(*args)
+    except error as raised:
+        return raised
+    raise AssertionError("did not raise")
+
+
+def test_an_empty_outbox_gives_an_empty_batch():
+    outbox = opened()
+    assert len(outbox) == 0
+    assert outbox.batch(64, ALL) == []
+    assert outbox.dropped == outbox.dead == outbox.torn == 0
+
+
+def test_batch_gives_what_was_put_oldest_first_and_removes_nothing():
+    outbox, keys = filled(5)
+    expected = [(key, record(number)) for number, key in enumerate(keys)]
+    assert outbox.batch(64, ALL) == expected
+    assert outbox.batch(64, ALL) == expected
+    assert len(outbox) == 5
+
+
+def test_batch_goes_over_slots_and_segments_in_order():
+    outbox, keys = filled(170)
+    assert len(files("s")) >= 2
+    assert outbox.batch(ALL, ALL) == [(key, record(n)) for n, key in enumerate(keys)]
+
+
+def test_batch_keeps_to_count_and_bytes_but_gives_at_least_one():
+    outbox, keys = filled(120)
+    assert [key for key, _ in outbox.batch(64, ALL)] == keys[:64]
+    assert [key for key, _ in outbox.batch(64, 700)] == keys[:10]
+    assert [key for key, _ in outbox.batch(64, 699)] == keys[:9]
+    assert [key for key, _ in outbox.batch(64, 1)] == keys[:1]
+    assert [key for key, _ in outbox.batch(0, 0)] == keys[:1]
+
+
+def test_a_record_has_1_to_1024_bytes():
+    outbox = opened()
+    raises(ValueError, outbox.put, b"")
+    raises(ValueError, outbox.put, bytes(1025))
+    for size in (1, 119, 120, 121, 122, 123, 1024):
+        key = outbox.put(record(size, size))
+        assert outbox.batch(ALL, ALL)[-1] == (key, record(size, size))
+    assert len(opened()) == 7
+
+
+def test_records_are_opaque_bytes():
+    outbox = opened()
+    odd = [b"\x00", b"\xff" * 120, b"\n", bytes(300), b"\xff" * 1024]
+    for data in odd * 8:
+        outbox.put(data)
+    assert [data for _, data in opened().batch(ALL, ALL)] == odd * 8
+
+
+def test_what_was_put_is_there_after_opening_again():
+    for count in (1, 63, 64, 65, 130):
+        outbox, _ = filled(count)
+        before = outbox.batch(ALL, ALL)
+        assert opened().batch(ALL, ALL) == before
+        outbox.remove(waiting(outbox))
+
+
+def test_keys_only_grow_and_folding_leaves_them():
+    outbox, keys = filled(170)
+    assert keys == sorted(set(keys))
+    assert waiting(outbox) == keys
+    assert waiting(opened()) == keys
+
+
+def test_a_key_is_never_used_again():
+    newest = 0
+    for count in (1, 3, 70, 300, 1):
+        outbox, keys = filled(count)
+        assert keys[0] > newest
+        newest = keys[-1]
+        outbox.remove(keys)
+        assert len(outbox) == 0
+    assert opened().put(b"x") > newest
+
+
+def test_remove_ignores_unknown_keys():
+    outbox, keys = filled(60)
+    outbox.remove([0, keys[-1] + 1, 1 << 40])
+    outbox.remove([])
+    outbox.remove(iter(()))
+    assert waiting(outbox) == keys
+    outbox.remove([keys[0]])
+    outbox.remove([keys[0]])
+    assert waiting(outbox) == keys[1:]
+
+
+def test_what_was_removed_in_order_stays_removed():
+    outbox, keys = filled(170)
+    for count in (1, 64, 2, 64):
+        outbox.remove([key for key, _ in outbox.batch(count, ALL)])
+        left = waiting(outbox)
+        assert len(outbox) == len(left)
+        outbox = opened()
+        assert waiting(outbox) == left
+        assert len(outbox) == len(left)
+    assert left == keys[131:]
+
+
+def test_a_new_record_that_was_removed_out_of_order_stays_removed():
+    outbox, keys = filled(10)
+    outbox.remove([keys[3], keys[9]])
+    assert waiting(opened()) == keys[:3] + keys[4:9]
+
+
+def test_a_folded_record_that_was_removed_out_of_order_is_gone_until_opening():
+    outbox, keys = filled(120)
+    outbox.remove(keys[3:9])
+    assert waiting(outbox) == keys[:3] + keys[9:]
+    assert len(outbox) == 114
+    outbox.remove(keys[:3])
+    assert waiting(opened()) == keys[9:]
+
+
+def test_a_whole_segment_that_was_removed_out_of_order_stays_removed():
+    outbox, keys = filled(170)
+    outbox.remove(keys[30:130])
+    assert waiting(outbox) == keys[:30] + keys[130:]
+    left = waiting(opened())
+    assert [key for key in left if 52 <= key <= 102] == []  # 51 records fill a segment
+
+
+def test_a_stale_slot_does_not_come_back_with_its_segment_gone():
+    outbox, keys = filled(100)
+    outbox.remove(keys)
+    outbox = opened()
+    assert len(outbox) == 0
+    key = outbox.put(b"new")
+    assert waiting(opened()) == [key]
+
+
+def test_the_number_of_files_stays_small():
+    outbox, _ = filled(1500)
+    assert len(os.listdir("outbox")) < 120
+    outbox.remove(waiting(outbox))
+    assert files("s") == []
+    assert len(os.listdir("outbox")) <= 64 + 1
+
+
+def test_a_small_outbox_keeps_the_newest_and_tells_before_it_deletes():
+    told = []
+
+    def on_drop(key, data):
+        assert key in waiting(outbox)
+        told.append((key, data))
+
+    outbox = opened(max_count=10, on_drop=on_drop)
+    keys = [outbox.put(record(number)) for number in range(25)]
+    assert waiting(outbox) == keys[15:]
+    assert told == [(key, record(number)) for number, key in enumerate(keys[:15])]
+    assert outbox.dropped == 15
+
+
+def test_the_bound_by_count_holds_to_the_record_within_segments():
+    outbox, keys = filled(350, max_count=130)
+    assert waiting(outbox) == keys[220:]
+    assert outbox.dropped == 220
+
+
+def test_the_bound_by_bytes_holds():
+    outbox, keys = filled(350, max_bytes=7000)
+    assert waiting(outbox) == keys[250:]
+    assert outbox.dropped == 250
+
+
+def test_a_record_beyond_the_bound_by_bytes_drops_nothing():
+    outbox, keys = filled(3, max_bytes=300)
+    assert raises(OSError, outbox.put, bytes(301)).errno == 28
+    assert waiting(outbox) == keys
+
+
+def test_dropped_is_counted_for_life_and_what_was_dropped_stays_away():
+    outbox, keys = filled(150, max_count=100)
+    outbox = opened(max_count=100)
+    assert outbox.dropped == 50
+    assert waiting(outbox) == keys[50:]
+    outbox.remove(keys)
+    outbox = opened(max_count=100)
+    assert outbox.dropped == 50
+
+
+def test_a_failing_on_drop_loses_nothing():
+    def on_drop(key, data):
+        raise RuntimeError("told")
+
+    outbox, keys = filled(5, max_count=5, on_drop=on_drop)
+    raises(RuntimeError, outbox.put, b"x")
+    assert waiting(outbox) == keys
+    assert opened().dropped == 0
+
+
+def test_bury_moves_a_record_to_the_dead_letter_with_its_reason():
+    outbox, keys = filled(100)
+    outbox.bury(keys[1], "value is not a finite number")
+    outbox.bury(keys[99], "não")
+    expected = [(keys[1], "value is not a finite number", record(1)), (keys[99], "não", record(99))]
+    assert list(outbox.dead_letters()) == expected
+    assert waiting(outbox) == [keys[0], *keys[2:99]]
+    assert outbox.dead == 2
+    assert outbox.dropped == 0
+    assert list(opened().dead_letters()) == expected
+    assert opened().dead == 2
+
+
+def test_bury_ignores_unknown_keys():
+    outbox, keys = filled(3)
+    outbox.bury(keys[-1] + 1, "no")
+    outbox.remove([keys[0]])
+    outbox.bury(keys[0], "no")
+    assert outbox.dead == 0
+    assert list(outbox.dead_letters()) == []
+    assert waiting(outbox) == keys[1:]
+
+
+def test_the_dead_letter_is_bounded_and_the_oldest_go():
+    outbox, keys = filled(8, max_dead=3)
+    for key in keys:
+        outbox.bury(key, "bad")
+    assert [key for key, _, _ in outbox.dead_letters()] == keys[5:]
+    assert outbox.dead == 8
+    assert opened(max_dead=3).dead == 8
+
+
+def test_a_record_that_came_back_and_is_buried_again_counts_once():
+    outbox, keys = filled(100)
+    outbox.bury(keys[10], "bad")
+    outbox = opened()
+    assert keys[10] in waiting(outbox)  # it lies in the middle of a segment
+    outbox.bury(keys[10], "bad")
+    assert keys[10] not in waiting(outbox)
+    assert outbox.dead == 1
+    assert len(list(outbox.dead_letters())) == 1
+
+
+def test_a_long_reason_and_a_long_record_fit():
+    outbox, keys = filled(1, size=1024)
+    outbox.bury(keys[0], "ü" * 255)
+    assert list(opened().dead_letters()) == [(keys[0], "ü" * 100, record(0, 1024))]
+
+
+def test_a_torn_dead_letter_is_forgotten():
+    outbox, keys = filled(2)
+    outbox.bury(keys[0], "bad")
+    outbox.bury(keys[1], "bad")
+    newest = "outbox/dead/" + sorted(os.listdir("outbox/dead"))[-1]
+    change(newest, 20, b"?")
+    outbox = opened()
+    assert outbox.dead == 1
+    assert [key for key, _, _ in outbox.dead_letters()] == keys[:1]
+
+
+def test_a_torn_slot_is_counted_and_costs_only_itself():
+    outbox, keys = filled(6)
+    with open("outbox/01", "wb"):
+        pass
+    with open("outbox/03", "wb") as file:
+        file.write(b"short")
+    change("outbox/05", 30, b"?")
+    outbox = opened()
+    assert outbox.torn == 3
+    assert waiting(outbox) == [keys[0], keys[2], keys[4]]
+    new = [outbox.put(record(number)) for number in range(3)]
+    assert waiting(opened()) == [keys[0], keys[2], keys[4], *new]
+    assert opened().torn == 0
+
+
+def test_a_slot_damaged_while_open_is_counted_and_costs_only_itself():
+    outbox, keys = filled(4)
+    change("outbox/01", 30, b"?")
+    assert waiting(outbox) == [keys[0], keys[2], keys[3]]
+    assert outbox.torn == 1
+    assert len(outbox) == 3
+
+
+def test_a_damaged_record_in_a_segment_costs_only_itself():
+    outbox, keys = filled(60)
+    (path,) = files("s")
+    change(path, 2 * 80 + 30, b"?")
+    left = keys[:2] + keys[3:]
+    assert waiting(outbox) == left
+    assert outbox.torn == 1
+    assert len(outbox) == 59
+    outbox = opened()
+    assert waiting(outbox) == left
+    assert outbox.torn == 0
+    outbox.remove(left)
+    assert len(outbox) == 0
+    assert files("s") == []
+
+
+def test_segments_damaged_from_the_start_are_set_aside_one_at_a_time():
+    outbox, keys = filled(170)
+    for path in files("s"):
+        change(path, 0, bytes(4))
+    newest = [key for key in keys if key > 153]
+    assert waiting(outbox) == newest
+    assert outbox.torn == 170 - len(newest)
+    assert files("s") == []
+    assert len(files("t")) == 1
+    # Those of the last segment are found once more where they were before they were folded.
+    recovered = opened().batch(ALL, ALL)
+    assert recovered == [(key, record(key - 1)) for key, _ in recovered]
+    assert [key for key, _ in recovered][-len(newest) :] == newest
+
+
+def test_a_file_that_vanished_or_can_not_be_read_costs_only_itself():
+    outbox, _ = filled(60)
+    os.remove(files("s")[0])
+    os.remove("outbox/00")
+    os.mkdir("outbox/00")
+    outbox.batch(ALL, ALL)
+    outbox = opened()
+    for number in range(60):
+        outbox.put(record(number))
+    assert len(waiting(outbox)) == len(outbox) >= 60
+
+
+def test_files_of_others_are_ignored():
+    os.mkdir("outbox")
+    for name in ("s", "sensors", "m", "main", "zz", "README", "tmp", "m1-2", "s1-2-3", "dead"):
+        with open("outbox/" + name, "wb") as file:
+            file.write(b"?")
+    outbox, keys = filled(70)
+    assert waiting(opened()) == keys
+    outbox.remove(keys)
+    assert len(opened()) == 0
+
+
+def test_a_fold_cut_before_its_rename_leaves_the_slots():
+    _, keys = filled(5)
+    with open("outbox/tmp", "wb") as file:
+        file.write(b"half a segm")
+    assert waiting(opened()) == keys
+    assert files("t") == []
