@@ -4,7 +4,7 @@ import logging
 import socket
 import ssl
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager, closing
 
 from aiohttp import web as http
@@ -24,8 +24,11 @@ def now_ms() -> int:
     return time.time_ns() // 1_000_000
 
 
-async def serve(config: Config) -> int:
+async def serve(config: Config, door: Callable[[Database], Ingest] = Ingest) -> int:
     """Run the gateway until a signal stops it; return the exit code.
+
+    Args:
+        door: makes the one door for readings; the benches put one there that stores nothing.
 
     Raises:
         Misconfigured: it can not start like this. All that was opened is closed again.
@@ -38,7 +41,7 @@ async def serve(config: Config) -> int:
         db = await parts.enter_async_context(database(config))
         keys = Keys.open(config.folder)
         application = web.application(
-            db=db, ingest=Ingest(db), config=config, keys=keys, now_ms=now_ms
+            db=db, ingest=door(db), config=config, keys=keys, now_ms=now_ms
         )
         await parts.enter_async_context(_answering(application, port, tls, config))
         await _announce(config, port, db)

@@ -73,7 +73,7 @@ def test_ctrl_c_stops_both_and_the_next_run_goes_on(run, tmp_path):
         begun = time.monotonic()
         code, out, err = running.end(signal.SIGINT)
         assert (code, "Traceback" in err) == (0, False)
-        assert time.monotonic() - begun < STOP_S
+        assert time.monotonic() - begun < STOP_S / 2  # asked to stop, not killed at the limit
         assert re.search(r"watch them at http://127\.0\.0\.1:\d+/status", out)
     with closing(sqlite3.connect(tmp_path / "data" / "fieldpost.db")) as connection:
         boots = connection.execute("SELECT DISTINCT boot FROM readings").fetchall()

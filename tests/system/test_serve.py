@@ -255,7 +255,8 @@ def pem(tmp_path_factory) -> tuple[str, str]:
         pytest.skip("no openssl here to make a certificate with")
     folder = tmp_path_factory.mktemp("tls")
     chain, key = str(folder / "chain.pem"), str(folder / "key.pem")
-    make = ["openssl", "req", "-x509", "-nodes", "-days", "2", "-newkey", "rsa:2048"]
+    make = ["openssl", "req", "-x509", "-nodes", "-days", "2", "-newkey", "ec"]
+    make += ["-pkeyopt", "ec_paramgen_curve:P-256"]
     names = ["-subj", "/CN=localhost", "-addext", "subjectAltName=IP:127.0.0.1"]
     subprocess.run([*make, *names, "-keyout", key, "-out", chain], check=True, capture_output=True)
     return chain, key
@@ -270,11 +271,21 @@ def test_it_serves_https_when_it_has_a_certificate(serve, pem):
         assert answer.status == 200
 
 
+def with_a_password(key: str) -> str:
+    locked = key.replace("key.pem", "locked.pem")
+    lock = ["openssl", "ec", "-in", key, "-aes256", "-passout", "pass:secret", "-out", locked]
+    subprocess.run(lock, check=True, capture_output=True)
+    return locked
+
+
+@pytest.mark.parametrize(
+    "spoil", [with_a_password, lambda key: key.replace("key", "chain"), str.upper]
+)
 def test_a_certificate_that_can_not_be_used_is_said_before_anything_is_made(
-    gateway_command, tmp_path, pem
+    gateway_command, tmp_path, pem, spoil
 ):
-    chain, _key = pem
+    chain, key = pem
     there = str(tmp_path / "f.db")
-    gateway = gateway_command("serve", "--db", there, "--tls-cert", chain, "--tls-key", chain)
+    gateway = gateway_command("serve", "--db", there, "--tls-cert", chain, "--tls-key", spoil(key))
     assert "--tls-key" in refusal(gateway)
     assert not os.path.exists(there)

@@ -1,9 +1,11 @@
 """A virtual board begins, ends and begins again as a real one does, and leaves nothing behind."""
 
+import fcntl
 import os
 import signal
 import subprocess
 import sys
+import termios
 from pathlib import Path
 
 import pytest
@@ -32,6 +34,13 @@ def test_a_signal_ends_it_with_exit_0_and_no_interpreter_left(tmp_path: Path, nu
         assert not runs(interpreter)
 
 
+def test_ctrl_c_in_a_terminal_reaches_the_supervisor_alone(tmp_path: Path) -> None:
+    with start(tmp_path, IDLE) as board:
+        board.wait_for("idle")
+        interpreter = board.interpreter()
+        assert os.getpgid(interpreter) == interpreter != os.getpgid(board.process.pid)
+
+
 def test_the_interpreter_dies_with_a_supervisor_that_is_killed(tmp_path: Path) -> None:
     with start(tmp_path, IDLE) as board:
         board.wait_for("idle")
@@ -57,6 +66,16 @@ def test_a_second_start_is_refused_and_told_who_has_the_flash(tmp_path: Path) ->
             assert second.ended() == 2
             assert f"in use by process {first.process.pid}" in second.lines[-1]
         assert first.stop() == 0
+
+
+def test_a_lock_on_a_file_that_was_replaced_meanwhile_is_none(tmp_path: Path) -> None:
+    path = tmp_path / "board.img"
+    fd = lock.take(path, wait_s=0)
+    assert lock.still_there(path, fd)
+    (tmp_path / "whole").write_bytes(b"flash")
+    (tmp_path / "whole").rename(path)
+    assert not lock.still_there(path, fd)
+    os.close(fd)
 
 
 def test_a_second_start_goes_on_when_the_first_board_ends_in_time(tmp_path: Path) -> None:
@@ -155,9 +174,14 @@ def test_a_log_that_nobody_reads_does_not_hold_up_the_stop(tmp_path: Path) -> No
     command += ["--flash", str(tmp_path / "board.img"), "--gateway", "http://127.0.0.1:9"]
     with subprocess.Popen(command, stdout=subprocess.PIPE) as board:
         assert board.stdout is not None
-        board.stdout.read(100_000)  # it is full again before the signal gets there
+        pipe = board.stdout.fileno()
+        until(lambda: waiting_bytes(pipe) >= 65536)
         board.terminate()
         assert board.wait(10) == 0
+
+
+def waiting_bytes(pipe: int) -> int:
+    return int.from_bytes(fcntl.ioctl(pipe, termios.FIONREAD, bytes(4)), sys.byteorder)
 
 
 def test_words_for_the_supervisor_that_it_does_not_know_are_log(tmp_path: Path) -> None:

@@ -62,16 +62,18 @@ async def main():
     now = time.ticks_ms()
     print("ticks", began > now, 400 <= time.ticks_diff(now, began) < 1000,
           time.ticks_diff(time.ticks_add(began, 400), began), time.ticks_add((1 << 30) - 1, 1))
-    for too_long in (asyncio.sleep_ms, lambda ms: time.ticks_add(0, ms)):
+    for name, wait in (("sleep", asyncio.sleep_ms), ("add", lambda ms: time.ticks_add(0, ms))):
         try:
-            too_long(1 << 29)
+            wait(1 << 29)
+            print("taken", name)
         except OverflowError as err:
-            print("too long", err)
+            print("too long", name)
 asyncio.run(main())
 """
     with start(tmp_path, main, "--ticks-start", (1 << 30) - 200) as board:
         assert board.wait_for("ticks") == "True True 400 0"
-        assert board.wait_for("too long") == board.wait_for("too long")
+        assert board.wait_for("too long") == "sleep"
+        assert board.wait_for("too long") == "add"
 
 
 def test_ticks_go_on_through_a_soft_reset_and_start_again_after_a_hard_one(tmp_path: Path) -> None:
@@ -98,7 +100,6 @@ def tried(what, *given):
     except OSError as err:
         return err.errno
 wlan = network.WLAN(network.STA_IF)
-print("not joined", tried(socket.getaddrinfo, "localhost", 9))
 wlan.active(True)
 wlan.connect("anything", "goes")
 while True:
@@ -112,12 +113,40 @@ while True:
 """
     link = tmp_path / "link"
     with start(tmp_path, main, "--link", link) as board:
-        assert board.wait_for("not joined") == "-202"
         assert board.wait_for("wifi") == "False Wifi Not Connected -202 118"
         link.write_text("up\n")
         assert board.wait_for("wifi") == "True 0 0 111"
         link.write_text("down\n")
         assert board.wait_for("wifi").split()[0] == "False"
+
+
+def test_a_board_that_has_not_joined_reaches_nobody(tmp_path: Path) -> None:
+    main = """
+import network, socket
+wlan = network.WLAN(network.STA_IF)
+def look_up():
+    try:
+        print("found", bool(socket.getaddrinfo("localhost", 9)))
+    except OSError as err:
+        print("error", err.errno)
+look_up()
+try:
+    wlan.connect("anything")
+except OSError as err:
+    print("error", err)
+wlan.active(True)
+look_up()
+wlan.connect("anything")
+look_up()
+wlan.disconnect()
+look_up()
+"""
+    with start(tmp_path, main) as board:
+        assert board.wait_for("error") == "-202"
+        assert board.wait_for("error") == "Wifi Not Started"
+        assert board.wait_for("error") == "-202"
+        assert board.wait_for("found") == "True"
+        assert board.wait_for("error") == "-202"
 
 
 def test_a_connection_breaks_when_wifi_goes_down_under_it(tmp_path: Path) -> None:

@@ -1,18 +1,22 @@
 """Where there is no MicroPython: the same firmware on CPython, under the same supervisor."""
 
+import asyncio
 import os
+import select
 import signal
 import sqlite3
 import subprocess
 import sys
 from contextlib import closing
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from tests.system.board_process import BoardProcess, firmware, runs, trace_lines, until
 from tools.virtual_board import lock
 from tools.virtual_board.refused import Refused
+from tools.virtual_board.stand_ins import Root, Stream
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="looks at POSIX processes")
 
@@ -112,25 +116,53 @@ def test_nobody_else_can_have_its_folder(tmp_path: Path) -> None:
 
 def test_a_watcher_kills_an_interpreter_whose_supervisor_is_gone(tmp_path: Path) -> None:
     # The way of platforms on which the kernel ties no process to its parent.
+    with watched_process() as tied:
+        assert tied.stdin is not None
+        assert tied.poll() is None
+        tied.stdin.close()
+        assert tied.wait(10) == -signal.SIGKILL
+
+
+def test_a_watcher_holds_no_pipe_of_the_supervisor_open(tmp_path: Path) -> None:
+    with watched_process() as tied:
+        assert tied.stdout is not None
+        tied.kill()
+        assert select.select([tied.stdout], [], [], 10)[0]
+        assert tied.stdout.read() == b""
+
+
+def watched_process() -> subprocess.Popen[bytes]:
     script = (
         "import time; from tools.virtual_board import lifeline; lifeline.fork_watcher();"
         "print('tied', flush=True); time.sleep(60)"
     )
-    with subprocess.Popen(
+    tied = subprocess.Popen(
         [sys.executable, "-c", script], stdin=subprocess.PIPE, stdout=subprocess.PIPE
-    ) as tied:
-        assert tied.stdin is not None
-        assert tied.stdout is not None
-        assert tied.stdout.readline() == b"tied\n"
-        assert tied.poll() is None
-        tied.stdin.close()
-        assert tied.wait(10) == -signal.SIGKILL
-        assert tied.stdout.read() == b""  # the watcher holds no pipe open either
+    )
+    assert tied.stdout is not None
+    assert tied.stdout.readline() == b"tied\n"
+    return tied
+
+
+async def test_what_comes_while_wifi_is_down_never_came() -> None:
+    async def answer(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(b"answer")
+        await writer.drain()
+        writer.close()
+
+    network = SimpleNamespace(routed=lambda: True)
+    async with await asyncio.start_server(answer, "127.0.0.1", 0) as server:
+        address = [server.sockets[0].getsockname()]
+        stream = await Stream.connect(address, network)
+        network.routed = lambda: False
+        with pytest.raises(OSError, match="Wi-Fi is down"):
+            await stream.read(6)
+        with pytest.raises(OSError, match="Wi-Fi is down"):
+            await Stream.connect(address, network)
+        stream.close()
 
 
 def test_root_maps_a_boards_files_into_a_folder(tmp_path: Path) -> None:
-    from tools.virtual_board.stand_ins import Root
-
     root = Root(tmp_path, 64 * 1024)
     root.os.mkdir("/outbox")
     with root.open("/outbox/a", "wb") as file:

@@ -24,7 +24,7 @@ def take(path: Path, wait_s: float = WAIT_S) -> int:
     give_up_at = time.monotonic() + wait_s
     while True:
         fd = _open(path)
-        if hold(fd) and _still_there(path, fd):
+        if hold(fd) and still_there(path, fd):
             _pid_file(path).write_text(f"{os.getpid()}\n")
             return fd
         os.close(fd)
@@ -56,8 +56,8 @@ def hold(fd: int) -> bool:
     return True
 
 
-def _still_there(path: Path, fd: int) -> bool:
-    # Whoever made the flash put a whole new file in the place of the empty one.
+def still_there(path: Path, fd: int) -> bool:
+    """Whether this is still the file's: whoever made the flash put a new one in its place."""
     with contextlib.suppress(FileNotFoundError):
         return os.path.samestat(os.stat(path), os.fstat(fd))
     return False
