@@ -15,6 +15,7 @@ EVER = (-(2**63), 2**63 - 1)
 _SCAN = 2000
 # Reads that one page of readings may take before it hands back what it has, and where it got to.
 _MOST_SCANS = 50
+# Rows that a count looks at; what lies beyond is left out of it.
 _MOST_COUNTED = 100_000
 _MOST_ALARMS = 100
 _MOST_GAPS = 20  # of one device
@@ -88,22 +89,20 @@ async def devices(db: Database, now_ms: int, after: str, limit: int) -> list[sql
 
 async def gaps(db: Database, first: str, last: str) -> list[sqlite3.Row]:
     """Return the newest gaps of each device from `first` to `last`, with all it is missing."""
-    return await db.all(_sql.gaps_of_devices, {"first": first, "last": last, "limit": _MOST_GAPS})
+    return await db.all(_sql.gaps_of_devices, {**_span(first, last), "limit": _MOST_GAPS})
 
 
 async def lost(db: Database, first: str, last: str) -> dict[str, int]:
     """Return how many numbers each of these devices says will never come."""
-    rows = await db.all(_sql.lost_of_devices, {"first": first, "last": last})
+    rows = await db.all(_sql.lost_of_devices, _span(first, last))
     return {row["device"]: row["lost"] for row in rows}
 
 
 async def counts(db: Database, now_ms: int) -> dict[str, int]:
-    """Return total, seen, silent (devices), stored, duplicates, quarantined, missing (readings).
-
-    The missing are those of the first 100,000 gaps.
-    """
-    found = await _row(db, _sql.device_counts, {"now_ms": now_ms, **_SILENCE})
-    return dict(found) | dict(await _row(db, _sql.missing, {"scan": _MOST_COUNTED}))
+    """Return total, seen, silent (devices), stored, duplicates, quarantined, missing (readings)."""
+    scan = {"scan": _MOST_COUNTED}
+    found = await _row(db, _sql.device_counts, {"now_ms": now_ms, **_SILENCE, **scan})
+    return dict(found) | dict(await _row(db, _sql.missing, scan))
 
 
 async def open_alarms(db: Database) -> list[sqlite3.Row]:
@@ -117,6 +116,10 @@ async def probe_write(db: Database) -> None:
         connection.execute(_sql.write_probe)
 
     await db.write(write)
+
+
+def _span(first: str, last: str) -> dict[str, object]:
+    return {"first": first, "last": last, "scan": _MOST_COUNTED}
 
 
 async def _scan_end(db: Database, wanted: Filter, after: int) -> int | None:

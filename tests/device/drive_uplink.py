@@ -73,30 +73,37 @@ def _uplink(folder, orders, happened):
     outbox = Outbox(folder + "/outbox", max_bytes=1 << 20, max_count=1000, free_blocks=0)
     for n in range(1, orders["readings"] + 1):
         outbox.put(record(f"d-7f3a17c212-{n}", "s", n, "Cel", 1764529200000))
+    for text in orders.get("records", ()):  # as they stand, poison and all
+        outbox.put(unhexlify(text))
     envelope = Envelope("d", "7f3a17c212", clock, Lost(), Quiet(), dict)
     watch = Watch(clock.up_ms, None)
     uplink = Uplink(
         outbox, Line(post), envelope, clock, lambda: 0.0, watch, Dark(), None, happened.tell
     )
-    if orders["readings"]:
+    if orders["readings"] or "records" in orders:
         uplink._beat_due_ms = 1 << 60  # readings only
     else:
         uplink.heartbeat_ms = 0  # heartbeats only
     return uplink, outbox
 
 
-async def _drive(uplink, attempts, happened):
+async def _drive(uplink, outbox, attempts, happened):
     for _ in range(attempts):
+        if happened.told and not len(outbox):
+            break
         happened.waits.append(await uplink.run_once())
 
 
 def main(device_dir, folder, orders):
     sys.path.insert(0, device_dir)
+    if orders.startswith("/"):  # MicroPython takes no argument longer than 255 bytes
+        with open(orders) as file:
+            orders = file.read()
     orders = json.loads(orders)
     happened = Happened()
     uplink, outbox = _uplink(folder, orders, happened)
     before = _sockets()
-    asyncio.run(_drive(uplink, orders["attempts"], happened))
+    asyncio.run(_drive(uplink, outbox, orders["attempts"], happened))
     print(
         json.dumps(
             {

@@ -119,6 +119,13 @@ async def stores(
     writer.write(answer(200, request.verdicts, signed, "Fieldpost-Protocol: 1"))
 
 
+async def stores_at_length(
+    request: Request, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+) -> None:
+    body = request.verdicts + b" " * 16384
+    writer.write(answer(200, body, signature(request, 200, body)))
+
+
 async def stores_in_pieces(
     request: Request, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
 ) -> None:

@@ -87,6 +87,16 @@ async def test_what_a_portal_answered_arrives_when_it_is_gone(tmp_path: Path) ->
     assert [request.batch["seq"] for request in place.requests[:3]] == [1, 2, 3]
 
 
+async def test_what_a_full_outbox_dropped_is_reported_lost(tmp_path: Path) -> None:
+    code = firmware(tmp_path / "code", settings=('"outbox_count": 12_000', '"outbox_count": 5'))
+    async with open_place(Place(says(200), stores)) as place, board(place, tmp_path, code):
+        batch = await until(place, lambda batch: "lost" in batch)
+    [lost] = batch["lost"]
+    assert lost["from"] == 1
+    assert lost["to"] == batch["health"]["dropped"] > 0
+    assert lost["boot"] == batch["boot"]
+
+
 async def test_a_crash_is_told_and_five_in_a_row_lead_to_safe_mode(tmp_path: Path) -> None:
     code = firmware(
         tmp_path / "code",

@@ -29,6 +29,7 @@ from tests.device.place import (
     signs_with_another_key,
     slowly,
     stores,
+    stores_at_length,
     stores_in_pieces,
     turns_a_503_into_200,
 )
@@ -114,6 +115,13 @@ async def test_what_is_not_the_gateway_removes_nothing_and_is_waited_for(
     assert did["waits"] == [2000, 4000]
     assert did["sockets_left"] == 0
     assert len(place.requests) == 2
+    assert not [line for line in did["log"] if "within" in line], "it was known at once"
+
+
+async def test_even_a_signed_answer_is_not_read_beyond_sixteen_kib(drive: Drive) -> None:
+    async with open_place(Place(stores_at_length)) as place:
+        did = await drive(place.url)
+    assert (did["waits"], did["left"]) == ([2000], 3)
 
 
 async def test_accept_then_drop_is_waited_for_too(drive: Drive) -> None:

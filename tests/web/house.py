@@ -23,6 +23,7 @@ from gateway.web import Runner, application
 
 NOW_MS = 1_764_529_200_000
 BOOT = "7f3a17c21"
+GIVE_UP_S = 15
 
 
 @dataclass
@@ -105,7 +106,7 @@ class House:
         except ConnectionError:
             pass  # the answer came before the end of what was to be sent
         try:
-            return await answer
+            return await asyncio.wait_for(answer, GIVE_UP_S)
         finally:
             answer.cancel()
             writer.close()

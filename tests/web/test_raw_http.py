@@ -44,9 +44,13 @@ def chunked(*chunks: bytes) -> bytes:
     ids=["TLS", "text", "version", "field", "long field", "long target", "many fields",
          "negative length", "two lengths", "no length"],
 )  # fmt: skip
-async def test_what_is_not_http_gets_a_problem(house: House, sent: bytes) -> None:
+async def test_what_is_not_http_gets_a_problem_and_no_traceback_in_the_log(
+    house: House, sent: bytes, caplog: pytest.LogCaptureFixture
+) -> None:
     answer = parsed(await house.raw(sent))
-    assert problem_of(answer)["status"] == 400
+    assert problem_of(answer)["detail"] == "this is not HTTP/1.1"
+    assert answer.status == 400
+    assert not [record for record in caplog.records if record.exc_info]
 
 
 async def test_an_unknown_expectation_gets_a_problem(house: House) -> None:

@@ -76,30 +76,40 @@ SELECT
     coalesce(sum(stored), 0) AS stored,
     coalesce(sum(duplicates), 0) AS duplicates,
     coalesce(sum(quarantined), 0) AS quarantined
-FROM device;
+FROM (
+    SELECT last_seen_at_ms, health, stored, duplicates, quarantined FROM device LIMIT :scan
+);
 
 -- name: gaps_of_devices
 SELECT device, boot, first, last, missing
 FROM (
     SELECT
-        d.name AS device, b.name AS boot, g.first, g.last,
-        sum(g.last - g.first + 1) OVER (PARTITION BY d.id) AS missing,
-        row_number() OVER (PARTITION BY d.id ORDER BY b.id DESC, g.first DESC) AS place
-    FROM device AS d
-    JOIN boot AS b ON b.device_id = d.id
-    JOIN gap AS g ON g.boot_id = b.id
-    WHERE d.name BETWEEN :first AND :last
+        device, boot, first, last,
+        sum(last - first + 1) OVER (PARTITION BY device) AS missing,
+        row_number() OVER (PARTITION BY device ORDER BY boot_id DESC, first DESC) AS place
+    FROM (
+        SELECT d.name AS device, b.id AS boot_id, b.name AS boot, g.first, g.last
+        FROM device AS d
+        JOIN boot AS b ON b.device_id = d.id
+        JOIN gap AS g ON g.boot_id = b.id
+        WHERE d.name BETWEEN :first AND :last
+        LIMIT :scan
+    )
 )
 WHERE place <= :limit
 ORDER BY device, place;
 
 -- name: lost_of_devices
-SELECT d.name AS device, sum(l.last - l.first + 1) AS lost
-FROM device AS d
-JOIN boot AS b ON b.device_id = d.id
-JOIN lost AS l ON l.boot_id = b.id
-WHERE d.name BETWEEN :first AND :last
-GROUP BY d.id;
+SELECT device, sum(last - first + 1) AS lost
+FROM (
+    SELECT d.name AS device, l.first, l.last
+    FROM device AS d
+    JOIN boot AS b ON b.device_id = d.id
+    JOIN lost AS l ON l.boot_id = b.id
+    WHERE d.name BETWEEN :first AND :last
+    LIMIT :scan
+)
+GROUP BY device;
 
 -- name: missing
 SELECT coalesce(sum(last - first + 1), 0) AS missing FROM (SELECT first, last FROM gap LIMIT :scan);
