@@ -122,10 +122,9 @@ class Outbox:
         ):
             self._drop(1)
         self._puts_to_fold -= 1
-        if self._puts_to_fold <= 0 and shelf.must_fold(nbytes):
-            self._look(1)
-            if not shelf.fold():
-                self._puts_to_fold = _PUTS_BETWEEN_FOLDS
+        must_fold = self._puts_to_fold <= 0 and shelf.must_fold(nbytes)
+        if must_fold and not (self._look(1) and shelf.fold()):
+            self._puts_to_fold = _PUTS_BETWEEN_FOLDS
         while len(shelf.in_slots) >= _MAX_SLOTS:
             self._drop()
         self._puts_to_look -= 1 if nbytes <= INLINE_BYTES else _PUTS_IN_A_BLOCK
@@ -133,13 +132,15 @@ class Outbox:
             self._look(0)
 
     def _look(self, blocks):
-        # Makes room for so many blocks. statvfs reads the whole file system, so it is not asked at
-        # each put. Only segments go here: the newest stay even when it is others who fill the flash.
+        # Makes room for so many blocks; whether there is. statvfs reads the whole file system, so it
+        # is not asked at each put. Only what holds a block has to go: when it is others who fill
+        # the flash, the newest small records stay.
         spare = self._spare_blocks() - blocks
-        while spare < 1 and len(self) > len(self._shelf.in_slots):
+        while spare < 1 and self._shelf.oldest_holds_block():
             self._drop()
             spare = self._spare_blocks() - blocks
         self._puts_to_look = _PUTS_IN_A_BLOCK * max(1, spare)
+        return spare >= 1
 
     def _spare_blocks(self):
         statvfs = getattr(os, "statvfs", None)

@@ -81,6 +81,9 @@ class Shelf:
         found = self.records(files[0], 1) if self._waiting(files[0]) < files[0].count else ()
         return found[0][0] if found else files[0].first
 
+    def oldest_holds_block(self):
+        return any(map(_holds_block, self.files()[:1]))
+
     def _holding(self, key):
         for file in self.files():
             if file.first <= key <= file.last:
@@ -136,7 +139,7 @@ class Shelf:
     def must_fold(self, nbytes):
         # Whether the waiting slots and one record more are too much for one segment.
         count = len(self.in_slots)
-        long = sum(1 for file in self.in_slots if file.nbytes > INLINE_BYTES)
+        long = sum(map(_holds_block, self.in_slots))
         nbytes += sum(file.nbytes for file in self.in_slots)
         full = segment.size(count + 1, nbytes) > segment.BLOCK_BYTES
         return full or count >= _FOLD_SLOTS or long >= _FOLD_LONG_SLOTS
@@ -156,7 +159,7 @@ class Shelf:
         self._segments.append(whole)
         for file in folded:
             self.in_slots.remove(file)
-            if file.nbytes > INLINE_BYTES:  # its block is needed no longer
+            if _holds_block(file):  # and is stale now
                 self._slots.wipe(file.first, file.last)
         return True
 
@@ -198,10 +201,11 @@ class Shelf:
 
     def erase(self, file, settled):
         # What the mark does not cover is deleted, and so is what holds a block.
-        is_slot = file.first == file.last
-        if not is_slot:
+        if file.first != file.last:
             self._erase(self._path(file))
-        if file.last > settled or (is_slot and file.nbytes > INLINE_BYTES):
+        elif _holds_block(file):
+            settled = 0
+        if file.last > settled:
             self._slots.wipe(file.first, file.last)
 
     def _forget(self, file):
@@ -214,3 +218,7 @@ class Shelf:
             os.remove(path)
         except OSError:
             pass
+
+
+def _holds_block(file):
+    return file.first != file.last or file.nbytes > INLINE_BYTES

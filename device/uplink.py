@@ -96,7 +96,10 @@ class Uplink:
         if self._suspect is not None or self._beat_is_due():
             return []
         count = self._halves[-1] if self._halves else self.max_count
-        return self._outbox.batch(min(count, self._count), self.max_batch_bytes)
+        batch = self._outbox.batch(min(count, self._count), self.max_batch_bytes)
+        if not batch and len(self._outbox):
+            raise OSError("the outbox gives nothing of what it has")
+        return batch
 
     def _body(self, batch):
         envelope = self._envelope.next(self._oldest_ms(batch))

@@ -11,8 +11,9 @@ from aiohttp import web as http
 
 from gateway import listener, network_fs, stopping, web
 from gateway.config import Config
+from gateway.errors import Misconfigured
 from gateway.ingest import Ingest
-from gateway.keys import Keys
+from gateway.keys import MASTER_KEY, Keys
 from gateway.store import roster
 from gateway.store.database import Database
 
@@ -39,12 +40,14 @@ async def serve(config: Config, door: Callable[[Database], Ingest] = Ingest) -> 
         tls = _certificate(config)
         port = parts.enter_context(closing(listener.bind(config.host, config.port)))
         db = await parts.enter_async_context(database(config))
+        registered = await roster.count_keyed(db)
+        refuse_lost_master_key(config, registered)
         keys = Keys.open(config.folder)
         application = web.application(
             db=db, ingest=door(db), config=config, keys=keys, now_ms=now_ms
         )
         await parts.enter_async_context(_answering(application, port, tls, config))
-        await _announce(config, port, db)
+        _announce(config, port, registered)
         await stop.wait()
         log.info("stopping; requests under way have %g s", config.stop_timeout_s)
     return 0
@@ -88,12 +91,23 @@ async def _answering(
         await runner.cleanup()
 
 
-async def _announce(config: Config, port: socket.socket, db: Database) -> None:
+def refuse_lost_master_key(config: Config, registered: int) -> None:
+    """Raise Misconfigured if a new master key would make the keys of `registered` boards void."""
+    if config.folder is None or not registered or (config.folder / MASTER_KEY).exists():
+        return
+    raise Misconfigured(
+        f"{config.folder / MASTER_KEY} is missing, and the keys of {registered} devices are made of"
+        " it: bring it back. If it is gone for good, put 64 new hex digits there (openssl rand -hex"
+        " 32), and give every board the key that `devices add` prints then"
+    )
+
+
+def _announce(config: Config, port: socket.socket, registered: int) -> None:
     scheme = "https" if config.tls_cert else "http"
     host, number = port.getsockname()[:2]
     address = f"{scheme}://{f'[{host}]' if ':' in host else host}:{number}"
     _say(f"listening on {address}/ (status page: {address}/status)")
-    for line in notices(config, registered=await roster.count_keyed(db)):
+    for line in notices(config, registered):
         _say(line)
 
 

@@ -139,6 +139,13 @@ def test_what_others_may_read_has_the_columns_that_are_told(view):
     assert set(told.split(", ")) <= set(columns)
 
 
+def test_every_tool_is_told_of_and_every_tool_told_of_is_there():
+    named = set(re.findall(r"python -m tools\.(\w+)", EVERYTHING))
+    mains = {file.stem for file in (ROOT / "tools").glob("*.py") if "__main__" in file.read_text()}
+    packages = {file.parent.name for file in (ROOT / "tools").glob("*/__main__.py")}
+    assert named == mains - {"run"} | packages
+
+
 def test_every_link_leads_somewhere():
     for file in PAGES:
         for target in re.findall(r"\]\(([^)#:]+)\)", file.read_text(encoding="utf-8")):

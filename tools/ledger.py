@@ -9,6 +9,7 @@ from typing import Any
 
 from tools.flash_bed import Board, Flash
 
+OUTBOX = "outbox.d"  # as device/main.py names it
 _ALL = 1 << 30
 
 
@@ -63,7 +64,8 @@ class Trace:
 def waiting(flash: Path) -> set[str]:
     """Return the ids in the outbox of a board that does not run."""
     with Board(Flash(image=flash.read_bytes())) as board:
-        outbox = board.load("outbox").Outbox("/outbox", max_bytes=_ALL, max_count=_ALL)
+        assert OUTBOX in board.os.listdir("/"), f"{flash} holds no outbox"
+        outbox = board.load("outbox").Outbox(f"/{OUTBOX}", max_bytes=_ALL, max_count=_ALL)
         return {json.loads(record)[0] for _, record in outbox.batch(_ALL, _ALL)}
 
 

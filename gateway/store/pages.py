@@ -64,13 +64,14 @@ async def readings(db: Database, wanted: Filter, after: int, limit: int) -> Page
 async def every_reading(
     db: Database, wanted: Filter, after: int, limit: int | None
 ) -> AsyncIterator[list[sqlite3.Row]]:
-    """Yield all there is now, or the first `limit`, in pieces; what arrives meanwhile is left."""
+    """Yield all there is, or the first `limit`, in pieces; it ends although more may arrive."""
     newest = (await _row(db, _sql.newest_arrival, {}))["id"] or 0
-    left = newest if limit is None else limit
-    while left > 0 and (end := await _scan_end(db, wanted, after)) is not None:
-        if after >= newest:
+    left = EVER[1] if limit is None else limit
+    while left > 0 and after < newest:
+        end = await _scan_end(db, wanted, after)
+        if end is None:
             return
-        rows = await _between(db, wanted, after, min(end, newest), min(left, _SCAN))
+        rows = await _between(db, wanted, after, end, min(left, _SCAN))
         yield rows
         left -= len(rows)
         after = end

@@ -7,6 +7,7 @@ import hmac
 import json
 import socket
 import struct
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 
 KEY = "9b71d224bd62f3785d96d46ad3ea3d73319bfbc2890caadae2dff72519673ca7"
@@ -22,6 +23,14 @@ class Request:
         self.head = head.decode()
         self.body = body
         self.batch = json.loads(body)
+        self.verdicts = json.dumps(
+            {
+                "stored": len(self.batch.get("readings", [])),
+                "duplicates": 0,
+                "rejected": [],
+                "server_ms": time.time_ns() // 1_000_000,
+            }
+        ).encode()
 
     @property
     def device(self) -> str:
@@ -30,11 +39,6 @@ class Request:
     @property
     def nonce(self) -> str:
         return self.head.split('nonce="')[1][:32]
-
-    @property
-    def verdicts(self) -> bytes:
-        stored = {"stored": len(self.batch["readings"]), "duplicates": 0, "rejected": []}
-        return json.dumps(stored).encode()
 
 
 async def _read(reader: asyncio.StreamReader) -> Request:

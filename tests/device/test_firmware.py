@@ -4,8 +4,11 @@ import asyncio
 import contextlib
 import shutil
 import sys
+import time
 from collections.abc import AsyncIterator
 from pathlib import Path
+
+import pytest
 
 from tests.device.place import KEY, Place, open_place, says, stores
 from tests.system.board_process import needs_micropython
@@ -32,12 +35,15 @@ def firmware(folder: Path, **changes: tuple[str, str]) -> Path:
 
 
 @contextlib.asynccontextmanager
-async def board(place: Place, folder: Path, code: Path = DEVICE) -> AsyncIterator[None]:
+async def board(
+    place: Place, folder: Path, code: Path = DEVICE, *flags: str
+) -> AsyncIterator[None]:
     """Let a board with this firmware run; afterwards its power is cut."""
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-m", "tools.virtual_board"),
         *("--flash", folder / "flash", "--gateway", place.url, "--key", KEY),
         *("--device", "d", "--period-ms", "100", "--firmware", code),
+        *flags,
         stdout=asyncio.subprocess.DEVNULL,
     )
     try:
@@ -77,6 +83,27 @@ async def test_a_board_goes_on_after_its_power_was_cut(tmp_path: Path) -> None:
     assert first["boot"][8:] == "1"
     assert second["boot"] == first["boot"][:8] + "2"
     assert (second["seq"], second["readings"]) == (1, [])
+
+
+@pytest.mark.parametrize("epoch", ["1970", "2000"])
+async def test_time_is_right_in_either_epoch_and_while_the_ticks_wrap(
+    epoch: str, tmp_path: Path
+) -> None:
+    flags = ("--epoch", epoch, "--ticks-start", str((1 << 30) - 1500))
+    async with open_place(Place(stores)) as place, board(place, tmp_path, DEVICE, *flags):
+        last = await until(place, lambda batch: any(at_ms(one) for one in batch["readings"]))
+        await until(place, lambda batch: batch["up_ms"] > last["up_ms"] + 2500)
+        now_ms = time.time_ns() // 1_000_000
+    times = [at_ms(one) for r in place.requests for one in r.batch["readings"] if at_ms(one)]
+    assert times == sorted(times)
+    assert 80 < (times[-1] - times[0]) / (len(times) - 1) < 500
+    assert abs(times[-1] - now_ms) < 5000
+    ups_ms = [request.batch["up_ms"] for request in place.requests]
+    assert ups_ms == sorted(ups_ms)
+
+
+def at_ms(reading: dict) -> int | None:
+    return reading.get("at_ms")
 
 
 async def test_what_a_portal_answered_arrives_when_it_is_gone(tmp_path: Path) -> None:

@@ -417,6 +417,13 @@ def test_a_record_that_nobody_can_read_blocks_nothing():
     assert board.outbox.dead == 1
 
 
+def test_an_outbox_that_gives_nothing_of_what_it_has_makes_no_fast_loop():
+    board = Board(_stores, readings=2)
+    board.once()
+    board.outbox.batch = lambda count, nbytes: []
+    assert [board.once() for _ in range(2)] == [2000, 4000]
+
+
 def test_a_flash_that_fails_at_the_removal_makes_no_fast_loop():
     board = Board(_stores, readings=2)
     board.once()

@@ -11,7 +11,13 @@ from gateway.decode import decode, parse_id
 from gateway.errors import Rejected
 from gateway.model import Reading
 
-scalars = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text()
+scalars = (
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text()
+)
 values = st.recursive(scalars, lambda v: st.lists(v) | st.dictionaries(st.text(), v), max_leaves=8)
 fields = st.sampled_from(["id", "sensor", "value", "text", "error", "unit", "at_ms", "boot", "x"])
 readings = st.lists(st.dictionaries(fields, values) | values, max_size=5)

@@ -289,3 +289,14 @@ def test_a_certificate_that_can_not_be_used_is_said_before_anything_is_made(
     gateway = gateway_command("serve", "--db", there, "--tls-cert", chain, "--tls-key", spoil(key))
     assert "--tls-key" in refusal(gateway)
     assert not os.path.exists(there)
+
+
+def test_a_lost_master_key_is_told_and_not_made_anew(gateway_command, tmp_path: Path) -> None:
+    """A new one would turn away every board that has a key."""
+    database = ("--db", str(tmp_path / "fieldpost.db"))
+    assert gateway_command("devices", "add", "shed", *database).end()[0] == 0
+    (tmp_path / "master.key").unlink()
+    code, _, told = gateway_command("serve", "--port", "0", *database).end()
+    assert code == 2
+    assert "master.key is missing" in told
+    assert not (tmp_path / "master.key").exists()

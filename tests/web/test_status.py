@@ -93,6 +93,8 @@ async def test_an_open_alarm_is_shown_and_makes_the_status_not_ok(open_mode: Hou
     await open_mode.db.write(
         lambda c: alarms.open_alarm(c, "database_damaged", "x.db", NASTY, NOW_MS)
     )
+    closed = "INSERT INTO alarm VALUES (9, 'gap', 'x', 'closed', 1, 2)"
+    await open_mode.db.write(lambda c: c.execute(closed).rowcount)
     found = await status(open_mode)
     assert found["ok"] is False
     assert found["headline"] == "1 alarm is open"

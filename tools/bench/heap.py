@@ -44,13 +44,14 @@ class Story:
             self._port = free.getsockname()[1]
         self._config = Config(db=str(folder / "fieldpost.db"), port=self._port)
         self._trace = folder / "trace"
-        self._board: Child | None = None
+        self._running: list[Child] = []
 
     async def play(self) -> None:
         """Raise Failed if the board does not deliver all that it took."""
         gateway = await self._start_gateway()
-        await self._start_board()
+        board = await self._start_board()
         await self._until(lambda: len(self._told("acked")) > 0)
+        self._running = [board]
         gateway.process.kill()
         await gateway.process.wait()
         taken = len(self._told("put")) + OUTAGE_READINGS
@@ -62,37 +63,44 @@ class Story:
             raise Failed("readings were lost")
 
     async def _start_gateway(self) -> Child:
-        return await self._children.start(
+        return await self._start(
             "gateway",
             *("-m", "gateway", "serve", "--db", self._config.db, "--port", self._port),
-            stdout=asyncio.subprocess.DEVNULL,
-            stderr=asyncio.subprocess.DEVNULL,
         )
 
-    async def _start_board(self) -> None:
+    async def _start_board(self) -> Child:
         key = await registry.add(self._config, BOARD)
-        self._board = await self._children.start(
+        return await self._start(
             "board",
             *("-m", "tools.virtual_board", "--device", BOARD, "--key", key),
             *("--gateway", f"http://127.0.0.1:{self._port}", "--period-ms", PERIOD_MS),
             *("--flash", self._folder / "board.img", "--trace", self._trace),
             *("--heap", f"{self._heap_kib}K"),
-            stdout=asyncio.subprocess.DEVNULL,
-            stderr=asyncio.subprocess.DEVNULL,
         )
 
+    async def _start(self, name: str, *arguments: object) -> Child:
+        silent = asyncio.subprocess.DEVNULL
+        child = await self._children.start(name, *arguments, stdout=silent, stderr=silent)
+        self._running.append(child)
+        return child
+
     async def _until(self, reached: Callable[[], bool]) -> None:
-        assert self._board is not None
         try:
             async with asyncio.timeout(PATIENCE_S):
                 while not reached():
-                    if self._board.process.returncode is not None:
-                        raise Failed("it does not even start")
+                    self._all_alive()
                     if len(self._told("reset")) > 1 or self._told("dropped"):
                         raise Failed("it did not live through it")
                     await asyncio.sleep(LOOK_S)
         except TimeoutError:
             raise Failed("it did not deliver in time") from None
+
+    def _all_alive(self) -> None:
+        for child in self._running:
+            if child.process.returncode is not None and child.name == "board":
+                raise Failed("it does not even start")
+            if child.process.returncode is not None:
+                raise SystemExit("bench heap: the gateway ended by itself")
 
     def _acked(self) -> set[str]:
         return {one for ids in self._told("acked") for one in ids}

@@ -66,9 +66,9 @@ class Supervisor:
 
     def _live(self, cause: str) -> str:
         """Run one life of the board; return what ended it."""
-        if cause != "soft":
+        if cause != "soft":  # which resets the interpreter only, not the chip
             self._ticks = Counter.at(self._ticks_start * 1000)
-        self._watchdog_s = None
+            self._watchdog_s = None
         child = Child(self._command, self._orders_for(cause), self._heard, self._fds)
         try:
             return self._follow(child)
@@ -110,8 +110,9 @@ class Supervisor:
         elif what == "rtc_us" and isinstance(value, int):
             self._rtc = Counter.at(value)
         elif what == "watchdog_ms" and isinstance(value, int):
-            self._watchdog_s = value / 1000
-        self._fed_at = time.monotonic()  # whatever it says, it is alive
+            self._watchdog_s, self._fed_at = value / 1000, time.monotonic()
+        elif what == "fed":
+            self._fed_at = time.monotonic()
 
     def _patience_s(self) -> float:
         if self._watchdog_s is None:
