@@ -122,7 +122,7 @@ class Outbox:
         ):
             self._drop(1)
         self._puts_to_fold -= 1
-        must_fold = self._puts_to_fold <= 0 and shelf.must_fold(nbytes)
+        must_fold = self._puts_to_fold <= 0 and shelf.must_fold()
         if must_fold and not (self._look(1) and shelf.fold()):
             self._puts_to_fold = _PUTS_BETWEEN_FOLDS
         while len(shelf.in_slots) >= _MAX_SLOTS:

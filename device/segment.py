@@ -1,15 +1,18 @@
 # PURE: records of many slots in one file of at most one flash block, written once, never changed.
 #
-# Its name, "s00001f-42-24-e8b", tells first key, last key, count and bytes; before each frame stands
-# its data's length(2). A damaged record costs only itself, unless the damage is in a length.
+# Its name, "s1f-42-24-e8b", tells first key, last key, count and bytes. A board's readings begin
+# alike, so of each record only what differs from the first one's beginning is kept: before its frame
+# stands its length(2) and how much of that is the first record's(1). A damaged record costs only
+# itself, unless it is the first.
 import framed
 
 BLOCK_BYTES = 4096
-_LENGTH_BYTES = 2
+_BEFORE_BYTES = 3
+_MOST_SHARED_BYTES = 255
 
 
 def name(file):
-    return "s%06x-%x-%x-%x" % (file.first, file.last, file.count, file.nbytes)
+    return "s%x-%x-%x-%x" % (file.first, file.last, file.count, file.nbytes)
 
 
 def numbers(name):
@@ -17,31 +20,51 @@ def numbers(name):
     return framed.numbers(name[1:], 4) if name[0] == "s" else None
 
 
-def size(count, nbytes):
-    # That many records of so many bytes in all take up this many in a segment.
-    return nbytes + count * (_LENGTH_BYTES + framed.HEADER_BYTES)
-
-
 def write(path, records):
-    # Raises OSError. Whole only once it is closed, so under a temporary name.
+    # Returns how many there was room for. Raises OSError. Whole only once it is closed, so under a
+    # temporary name.
+    count = size = 0
+    first = b""
     with open(path, "wb") as out:
         for key, data in records:
-            out.write(len(data).to_bytes(_LENGTH_BYTES, "little"))
-            out.write(framed.pack(key, data))
+            shared = _alike(first, data)
+            size += _BEFORE_BYTES + framed.HEADER_BYTES + len(data) - shared
+            if size > BLOCK_BYTES:
+                break
+            out.write(len(data).to_bytes(2, "little") + bytes((shared,)))
+            frame = framed.pack(key, data)
+            out.write(frame[: framed.HEADER_BYTES])
+            out.write(frame[framed.HEADER_BYTES + shared :])
+            first = first or data
+            count += 1
+    return count
 
 
 def walk(path, visit):
     # visit(key, data) for each whole record, until it returns True: then None is returned, else
     # (count, bytes) of the whole records. Raises OSError, so visit must do no I/O of its own.
     count = nbytes = 0
+    first = b""
     with open(path, "rb") as source:
         while True:
-            length = int.from_bytes(source.read(_LENGTH_BYTES), "little")
+            before = source.read(_BEFORE_BYTES)
+            length = int.from_bytes(before[:2], "little")
             if not length:
                 return count, nbytes
-            record = framed.unpack(source.read(framed.HEADER_BYTES + length))
+            header = source.read(framed.HEADER_BYTES)
+            data = first[: before[2]] + source.read(length - before[2])
+            first = first or data
+            record = framed.unpack(header + data)
             if record:
                 count += 1
                 nbytes += length
                 if visit(*record):
                     return None
+
+
+def _alike(first, data):
+    most = min(len(first), len(data), _MOST_SHARED_BYTES)
+    for at in range(most):
+        if first[at] != data[at]:
+            return at
+    return most

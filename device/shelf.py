@@ -13,8 +13,8 @@ from collections import namedtuple
 import segment
 from slots import INLINE_BYTES, Slots
 
-_FOLD_SLOTS = 64  # folded at that many, if they do not fill a block before
-_FOLD_LONG_SLOTS = 16  # … or at that many which hold a block each
+_FOLD_SLOTS = 80  # folded when so many wait …
+_FOLD_LONG_SLOTS = 16  # … or so many that hold a block each
 
 File = namedtuple("File", ("first", "last", "count", "nbytes"))  # keys; one key alone: a slot
 
@@ -136,40 +136,32 @@ class Shelf:
         self._slots.store(key, data, [file.first for file in self.in_slots])
         self.in_slots.append(File(key, key, 1, len(data)))
 
-    def must_fold(self, nbytes):
-        # Whether the waiting slots and one record more are too much for one segment.
-        count = len(self.in_slots)
+    def must_fold(self):
         long = sum(map(_holds_block, self.in_slots))
-        nbytes += sum(file.nbytes for file in self.in_slots)
-        full = segment.size(count + 1, nbytes) > segment.BLOCK_BYTES
-        return full or count >= _FOLD_SLOTS or long >= _FOLD_LONG_SLOTS
+        return len(self.in_slots) >= _FOLD_SLOTS or long >= _FOLD_LONG_SLOTS
 
     def fold(self):
         # The oldest waiting slots become one segment. False: it failed, and nothing has changed.
-        folded = []
+        slots = []
         try:
-            segment.write(self._temporary, self._take_slots(folded))
-            first, *_, last = folded  # ValueError: one alone would have a slot's name
-            nbytes = sum(file.nbytes for file in folded)
-            whole = File(first.first, last.last, len(folded), nbytes)
+            count = segment.write(self._temporary, self._whole_slots(slots))
+            first, *_, last = slots[:count]  # ValueError: one alone would have a slot's name
+            nbytes = sum(file.nbytes for file in slots[:count])
+            whole = File(first.first, last.last, count, nbytes)
             os.rename(self._temporary, self._path(whole))
         except (OSError, ValueError):
             self._erase(self._temporary)
             return False
         self._segments.append(whole)
-        for file in folded:
+        for file in slots[:count]:
             self.in_slots.remove(file)
             if _holds_block(file):  # and is stale now
                 self._slots.wipe(file.first, file.last)
         return True
 
-    def _take_slots(self, taken):
-        # Yields the records, and tells which they were.
-        nbytes = 0
+    def _whole_slots(self, taken):
+        # Yields their records, oldest first, and tells which they were.
         for file in self.in_slots[:]:
-            nbytes += file.nbytes
-            if segment.size(len(taken) + 1, nbytes) > segment.BLOCK_BYTES:
-                break
             for record in self.records(file):
                 taken.append(file)
                 yield record

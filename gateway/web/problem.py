@@ -1,6 +1,7 @@
 """The one place where a failure becomes an answer: `application/problem+json` (RFC 9457)."""
 
 import logging
+import sqlite3
 from http import HTTPStatus
 
 import msgspec
@@ -12,6 +13,7 @@ from gateway.web import inflate
 log = logging.getLogger(__name__)
 
 CONTENT_TYPE = "application/problem+json"
+_READ_AGAIN_AFTER_S = "5"
 _CLOSE_AFTER = 408  # what is left of the body would be taken for the next request
 
 _ALWAYS_WITH = {
@@ -30,8 +32,16 @@ def of(failure: Exception, request_id: str) -> web.Response:
             return answer(503, failure.detail, request_id, again)
         case web.HTTPException():
             return _of_aiohttp(failure, request_id)
-    log.error("unexpected fault", exc_info=failure, extra={"request_id": request_id})
+        case sqlite3.Error():
+            _log(failure, request_id)
+            again = {"Retry-After": _READ_AGAIN_AFTER_S}
+            return answer(503, "the database can not be read just now", request_id, again)
+    _log(failure, request_id)
     return answer(500, "a fault of the gateway; its log tells more about this request", request_id)
+
+
+def _log(failure: Exception, request_id: str) -> None:
+    log.error("unexpected fault", exc_info=failure, extra={"request_id": request_id})
 
 
 def answer(

@@ -45,6 +45,18 @@ async def test_a_database_that_can_not_be_written_is_told_as_the_reason(house: H
     assert answer.status == 503
 
 
+async def test_a_database_that_can_not_be_read_is_unavailable_and_no_fault_of_the_caller(
+    house: House, caplog: pytest.LogCaptureFixture
+) -> None:
+    await house.db.write(lambda connection: connection.execute("DROP TABLE lost").rowcount)
+    await house.register("esp32-1")
+    answer = await house.operator("/v1/devices")
+    assert problem_of(answer)["status"] == 503
+    assert "Retry-After" in answer.headers
+    assert "lost" not in answer.text
+    assert [record for record in caplog.records if record.exc_info]
+
+
 async def test_being_ready_is_proved_by_a_real_write_that_changes_nothing(house: House) -> None:
     wal = Path(house.db.path + "-wal")
     before = wal.stat().st_size

@@ -42,7 +42,7 @@ POISON = {
 
 async def drain(interpreter: Path | str, folder: Path, url: str, key: str, records: list[str]):
     orders = {
-        "url": url, "key": key, "deadline_s": 5, "readings": 0,
+        "url": url, "key": key, "deadline_s": 30, "readings": 0,
         "attempts": MOST_ATTEMPTS, "records": [text.encode("latin1").hex() for text in records],
     }  # fmt: skip
     (folder / "orders.json").write_text(json.dumps(orders))
