@@ -1,11 +1,15 @@
 # PURE: the readings that nobody has acknowledged yet; survives a power cut at any instant.
 #
-# A record is durable when put returns, and waits until it is removed, buried or dropped. What goes
-# (and is the oldest) goes by the mark: one rename that says "settled up to here" and counts the
-# drops; its files are deleted after that. So a removed record comes back only after a cut in
-# remove, and a drop is counted if and only if it happened.
+# The laws:
+# - A record is durable when put returns, and waits until it is removed, buried or dropped.
+# - What goes, goes by the mark: one rename that says "settled up to here" and counts the drops; only
+#   then are its files deleted. So a drop is counted if and only if it happened, and what was removed
+#   stays removed, unless an older record still waits in the same file: then it comes back at the
+#   next opening. To deliver twice is harmless, to lose is not.
+# - A burial is written down before the record goes.
+# - Bounded by bytes, by count and by free blocks of the file system. When full, the oldest go.
 #
-# Bounded by bytes, by count and by free blocks of the file system. When full the oldest go.
+# shelf.py knows the files, mark.py what is settled, dead_letter.py what was buried.
 import os
 
 from dead_letter import DeadLetter
@@ -16,7 +20,8 @@ from slots import INLINE_BYTES
 
 _MAX_SLOTS = 128  # when there is no room to fold: a folder stays below some 200 files
 _PUTS_BETWEEN_FOLDS = 16  # … that fail
-_PUTS_IN_A_BLOCK = 8  # of small records: their folder grows by less than that
+_PUTS_IN_A_BLOCK = 8  # of small records, whose folder grows by less
+_DROPS_AT_ONCE = 16  # so many records fit in RAM
 _ENOSPC = 28
 
 
@@ -64,7 +69,7 @@ class Outbox:
         except OSError as error:
             if error.errno != _ENOSPC or not len(self):
                 raise
-        self._drop()
+        self._drop_oldest_file()
         return self._store(data)
 
     def batch(self, count, nbytes):
@@ -125,8 +130,8 @@ class Outbox:
         must_fold = self._puts_to_fold <= 0 and shelf.must_fold()
         if must_fold and not (self._look(1) and shelf.fold()):
             self._puts_to_fold = _PUTS_BETWEEN_FOLDS
-        while len(shelf.in_slots) >= _MAX_SLOTS:
-            self._drop()
+        if len(shelf.in_slots) >= _MAX_SLOTS:
+            self._drop_oldest_file()
         self._puts_to_look -= 1 if nbytes <= INLINE_BYTES else _PUTS_IN_A_BLOCK
         if self._puts_to_look <= 0:
             self._look(0)
@@ -137,7 +142,7 @@ class Outbox:
         # the flash, the newest small records stay.
         spare = self._spare_blocks() - blocks
         while spare < 1 and self._shelf.oldest_holds_block():
-            self._drop()
+            self._drop_oldest_file()
             spare = self._spare_blocks() - blocks
         self._puts_to_look = _PUTS_IN_A_BLOCK * max(1, spare)
         return spare >= 1
@@ -146,9 +151,14 @@ class Outbox:
         statvfs = getattr(os, "statvfs", None)
         return statvfs(self._folder)[4] - self._free_blocks if statvfs else 1 << 20
 
-    def _drop(self, *count):
-        # The oldest file's oldest `count` records, by default all of them.
-        records = self._shelf.records(self._shelf.files()[0], *count)
+    def _drop_oldest_file(self):
+        oldest = self._shelf.files()[0]
+        while oldest in self._shelf.files()[:1]:
+            self._drop(_DROPS_AT_ONCE)
+
+    def _drop(self, count):
+        # The oldest records of the oldest file.
+        records = self._shelf.records(self._shelf.files()[0], count)
         if self._on_drop:
             for key, data in records:
                 self._on_drop(key, data)

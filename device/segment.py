@@ -48,11 +48,11 @@ def walk(path, visit):
     with open(path, "rb") as source:
         while True:
             before = source.read(_BEFORE_BYTES)
-            length = int.from_bytes(before[:2], "little")
-            if not length:
-                return count, nbytes
+            length, shared = int.from_bytes(before[:2], "little"), before[2:]
+            if not shared or not shared[0] < length <= framed.MAX_DATA_BYTES:
+                return count, nbytes  # the end, or a damaged length
             header = source.read(framed.HEADER_BYTES)
-            data = first[: before[2]] + source.read(length - before[2])
+            data = first[: shared[0]] + source.read(length - shared[0])
             first = first or data
             record = framed.unpack(header + data)
             if record:
@@ -63,7 +63,7 @@ def walk(path, visit):
 
 
 def _alike(first, data):
-    most = min(len(first), len(data), _MOST_SHARED_BYTES)
+    most = min(len(first), len(data) - 1, _MOST_SHARED_BYTES)
     for at in range(most):
         if first[at] != data[at]:
             return at

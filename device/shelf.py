@@ -6,7 +6,7 @@
 # - A slot whose key is settled or lies within a segment is stale. So a fold is one new file and a
 #   rename: before the rename the slots count, after it the segment does, and nothing is deleted.
 # - RAM holds one tuple for each file and the keys that went from files not yet empty, no record.
-# - What can not be read, or has a wrong CRC, costs only itself and is counted in `torn`.
+# - What can not be read, or has a wrong CRC, is counted in `torn` and left behind; nothing is fatal.
 import os
 from collections import namedtuple
 
@@ -31,7 +31,7 @@ class Shelf:
         found, self.torn = self._slots.open()
         self._open_segments(names, settled)
         for key, nbytes in found:
-            if key > settled and not self._holding(key):
+            if key > settled and not any(_spans(file, key) for file in self._segments):
                 self.in_slots.append(File(key, key, 1, nbytes))
 
     def _open_segments(self, names, settled):
@@ -56,14 +56,20 @@ class Shelf:
 
     def find(self, key):
         # The bytes of a waiting record, else None.
-        file = self._holding(key)
-        for found, data in self.records(file) if file else ():
-            if found == key:
-                return data
-        return None
+        found = []
 
-    def records(self, file, count=segment.BLOCK_BYTES):
-        # The oldest `count` records (by default all) that wait in this file, as (key, bytes).
+        def take(at, data):
+            if at == key:
+                found.append(data)
+            return at == key
+
+        for file in self.files():
+            if _spans(file, key):
+                self._walk(file, take)
+        return found[0] if found else None
+
+    def records(self, file, count):
+        # The oldest `count` records that wait in this file, as (key, bytes).
         found = []
 
         def take(key, data):
@@ -84,14 +90,8 @@ class Shelf:
     def oldest_holds_block(self):
         return any(map(_holds_block, self.files()[:1]))
 
-    def _holding(self, key):
-        for file in self.files():
-            if file.first <= key <= file.last:
-                return file
-        return None
-
     def _waiting(self, file):
-        return file.count - sum(1 for key in self._gone if file.first <= key <= file.last)
+        return file.count - sum(1 for key in self._gone if _spans(file, key))
 
     def _path(self, file):
         return self._folder + "/" + segment.name(file)
@@ -162,7 +162,7 @@ class Shelf:
     def _whole_slots(self, taken):
         # Yields their records, oldest first, and tells which they were.
         for file in self.in_slots[:]:
-            for record in self.records(file):
+            for record in self.records(file, 1):
                 taken.append(file)
                 yield record
 
@@ -202,7 +202,7 @@ class Shelf:
 
     def _forget(self, file):
         (self.in_slots if file.first == file.last else self._segments).remove(file)
-        for key in [key for key in self._gone if file.first <= key <= file.last]:
+        for key in [key for key in self._gone if _spans(file, key)]:
             del self._gone[key]
 
     def _erase(self, path):
@@ -214,3 +214,7 @@ class Shelf:
 
 def _holds_block(file):
     return file.first != file.last or file.nbytes > INLINE_BYTES
+
+
+def _spans(file, key):
+    return file.first <= key <= file.last

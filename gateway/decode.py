@@ -88,7 +88,12 @@ def _batch(body: bytes) -> Batch:
     batch = Batch(envelope, ignored=ignored)
     if bytes(envelope.health) not in (b"", b"null"):
         batch.health = _optional(Health, envelope.health, batch)
-    batch.lost = [lost for raw in envelope.lost or () if (lost := _optional(Lost, raw, batch))]
+    for raw in envelope.lost or ():
+        lost = _optional(Lost, raw, batch)
+        if lost is not None and lost.first <= lost.last:
+            batch.lost.append(lost)
+        elif lost is not None:
+            batch.ignored += 1
     # Without an escape, DEL or anything beyond ASCII there is no control character in any string.
     clean = body.isascii() and b"\\" not in body and b"\x7f" not in body
     for place, raw in enumerate(envelope.readings):

@@ -41,6 +41,7 @@ class Gaps:
 
     def arrive(self, n: int) -> None:
         """Note that number `n` is here, stored or in quarantine. A jump opens a range."""
+        self.lost = set(subtract(self.lost, (n, n)))
         if n <= self.highest:
             self.open = set(subtract(self.open, (n, n)))
             return
@@ -52,13 +53,17 @@ class Gaps:
         self.highest = n
 
     def explain(self, lost: Range) -> None:
-        """Note that the device says `lost` will never come; what is open of it is closed."""
-        for known in self.lost:
-            if known[0] <= lost[0] and lost[1] <= known[1]:
-                return
-        self.open = set(subtract(self.open, lost))
-        # Kept disjoint, so that a range reported again in pieces stays what it was.
-        self.lost = {*subtract(self.lost, lost), lost}
+        """Note that the device says `lost` will never come; what is open of it is closed.
+
+        What has arrived all the same stays arrived: the answer to it was lost, not the reading.
+        """
+        first, last = lost
+        told = [(max(first, a), min(last, b)) for a, b in self.open if a <= last and first <= b]
+        if last > self.highest:
+            told.append((max(first, self.highest + 1), last))
+        for range_ in told:
+            self.open = set(subtract(self.open, range_))
+            self.lost = {*subtract(self.lost, range_), range_}
 
     def missing(self, n: int) -> bool:
         """Return whether `n` is in an open range."""

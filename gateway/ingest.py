@@ -4,7 +4,7 @@ from gateway.decode import decode
 from gateway.errors import Rejected
 from gateway.model import Delivery, Verdicts
 from gateway.store.database import Database
-from gateway.store.readings import Ledger
+from gateway.store.readings import store
 
 
 class Ingest:
@@ -12,9 +12,6 @@ class Ingest:
 
     def __init__(self, database: Database) -> None:
         self._database = database
-        self._ledger = Ledger()
-        self._store = self._ledger.store  # the same object each time: so deliveries share a call
-        database.on_rollback(self._ledger.forget)
 
     async def deliver(self, body: bytes, *, device: str | None, received_ms: int) -> Verdicts:
         """Store what is new in the body of a `POST /v1/readings` and say what became of each.
@@ -31,4 +28,4 @@ class Ingest:
         batch = decode(body)
         if device is not None and batch.envelope.device != device:
             raise Rejected(403, f"{device} may not speak for {batch.envelope.device}")
-        return await self._database.write_together(self._store, Delivery(batch, received_ms))
+        return await self._database.write_together(store, Delivery(batch, received_ms))

@@ -10,24 +10,42 @@ from typing import Any
 
 import msgspec
 
-from gateway.model import Batch, Envelope
+from gateway.model import Batch, Delivery, Envelope
 from gateway.store import queries
 from gateway.store.boots import Boot
 
 _sql = queries.load("books")
 
 
+class Change(msgspec.Struct):
+    """What a group changes of one device; None leaves a column as it is."""
+
+    id: int
+    stored: int = 0
+    duplicates: int = 0
+    quarantined: int = 0
+    ignored: int = 0
+    last_seen_at_ms: int | None = None
+    boot: str | None = None
+    seq: int | None = None
+    health: str | None = None
+    crash: str | None = None
+    crash_at_ms: int | None = None
+
+
 class Book:
     """What is known of one device, and what this group changes of it."""
 
-    def __init__(self, connection: sqlite3.Connection, id: int, boot: str | None, seq: int | None):
+    def __init__(
+        self, connection: sqlite3.Connection, id: int, boot: str | None, seq: int | None
+    ) -> None:
         self.id = id
         self.boots: dict[str, Boot] = {}
+        self.sensors: dict[str, int] = {}
+        self.change = Change(id)
         self._connection = connection
         self._present_boot = boot
         self._seq = seq
-        self._counts = [0, 0, 0, 0]
-        self._heard: tuple[object, ...] = (None, None, None, None)
 
     def boot(self, name: str, now_ms: int) -> Boot:
         """Return the books of one of its boots, begun if it was never heard of."""
@@ -36,59 +54,66 @@ class Book:
             boot = self.boots[name] = Boot.find(self._connection, now_ms, self.id, name)
         return boot
 
-    def count(self, *counts: int) -> None:
-        """Add to what was stored, duplicates, quarantined, ignored."""
-        self._counts = [a + b for a, b in zip(self._counts, counts, strict=True)]
+    def sensor(self, name: str) -> int:
+        """Return the key of one of its sensors, added if it has none."""
+        found = self.sensors.get(name)
+        if found is None:
+            row = self._connection.execute(_sql.add_sensor, (self.id, name)).fetchone()
+            found = self.sensors[name] = row[0]
+        return found
 
-    def hear(self, batch: Batch, stored: int, now_ms: int) -> None:
+    def hear(self, batch: Batch, stored: int, duplicates: int, now_ms: int) -> None:
         """Note that the device is there and how it is, unless this delivery may be a replay."""
-        envelope, health = batch.envelope, batch.health
-        if not self._is_news(envelope, stored, now_ms):
+        envelope, health, change = batch.envelope, batch.health, self.change
+        is_news = self._is_news(envelope, stored, now_ms)
+        if is_news or envelope.boot is None:  # a replay counts nothing
+            change.duplicates += duplicates
+            change.ignored += batch.ignored
+        if not is_news:
             return
-        said = self._heard[3] if health is None else msgspec.json.encode(health).decode()
+        change.last_seen_at_ms = now_ms
         if envelope.boot is not None:
-            self._present_boot, self._seq = envelope.boot, envelope.seq or 0
-        self._heard = (now_ms, self._present_boot, self._seq, said)
-        if health is not None and health.crash is not None:
-            self._connection.execute(_sql.note_crash, (health.crash, now_ms, self.id))
-
-    def changes(self) -> tuple[object, ...]:
-        return (self.id, *self._counts, *self._heard)
+            change.boot = self._present_boot = envelope.boot
+            change.seq = self._seq = envelope.seq or 0
+        if health is not None:
+            change.health = msgspec.json.encode(health).decode()
+            if health.crash is not None:
+                change.crash, change.crash_at_ms = health.crash, now_ms
 
     def _is_news(self, envelope: Envelope, stored: int, now_ms: int) -> bool:
+        """Return whether this is a new attempt; without a boot only what is stored tells."""
         if envelope.boot is None:
             return stored > 0
-        if self.boot(envelope.boot, now_ms).is_new or self._present_boot is None:
-            return True
+        boot = self.boot(envelope.boot, now_ms)
         if envelope.boot != self._present_boot:
-            return False
+            return boot.is_new or self._present_boot is None
         if envelope.seq is None or self._seq is None:
             return stored > 0
         return envelope.seq > self._seq
 
 
-def read(
-    connection: sqlite3.Connection, envelopes: Iterable[Envelope], now_ms: int
-) -> dict[str, Book]:
+def read(connection: sqlite3.Connection, deliveries: list[Delivery]) -> dict[str, Book]:
     """Return the books of every device that is named, by its name. Unknown ones are begun."""
-    wanted = {(envelope.device, envelope.boot) for envelope in envelopes}
-    found = _found(connection, wanted)
+    now_ms = deliveries[0].received_ms
+    wanted = {(each.batch.envelope.device, each.batch.envelope.boot) for each in deliveries}
+    found = _rows(connection, _sql.find, wanted)
     unknown = {device for device, _ in wanted} - {row[0] for row in found}
     if unknown:
         connection.executemany(_sql.add_device, [(device, now_ms) for device in sorted(unknown)])
-        found = _found(connection, wanted)
+        found = _rows(connection, _sql.find, wanted)
     books: dict[str, Book] = {}
-    for device, id_, present, seq, boot, boot_id, highest, pruned_to in found:
+    for device, id_, present, seq, boot, *columns in found:
         if device not in books:
             books[device] = Book(connection, id_, present, seq)
         if boot is not None:
-            books[device].boots[boot] = Boot(connection, now_ms, boot_id, highest, pruned_to)
+            books[device].boots[boot] = Boot(connection, now_ms, *columns)
+    _read_sensors(connection, deliveries, books)
     return books
 
 
 def write(connection: sqlite3.Connection, books: dict[str, Book]) -> None:
     """Write what the group changed."""
-    changes = [book.changes() for book in books.values()]
+    changes = [book.change for book in books.values()]
     connection.execute(_sql.update_devices, (_json(changes),))
     boots = [boot for book in books.values() for boot in book.boots.values()]
     risen = [(boot.id, boot.highest) for boot in boots if boot.has_risen]
@@ -98,9 +123,25 @@ def write(connection: sqlite3.Connection, books: dict[str, Book]) -> None:
         boot.save_gaps()
 
 
-def _found(connection: sqlite3.Connection, wanted: set[tuple[str, str | None]]) -> list[list[Any]]:
-    rows: str = connection.execute(_sql.find, (_json(list(wanted)),)).fetchone()[0]
-    return msgspec.json.decode(rows, type=list[list[Any]])
+def _read_sensors(
+    connection: sqlite3.Connection, deliveries: list[Delivery], books: dict[str, Book]
+) -> None:
+    by_id = {book.id: book for book in books.values()}
+    wanted = {
+        (books[each.batch.envelope.device].id, item.reading.sensor)
+        for each in deliveries
+        for item in each.batch.items
+    }
+    for device_id, name, sensor_id in _rows(connection, _sql.find_sensors, wanted):
+        by_id[device_id].sensors[name] = sensor_id
+
+
+def _rows(
+    connection: sqlite3.Connection, sql: str, wanted: Iterable[tuple[Any, ...]]
+) -> list[list[Any]]:
+    """Return the rows of a statement that gives them as one JSON array."""
+    found: str = connection.execute(sql, (_json(list(wanted)),)).fetchone()[0]
+    return msgspec.json.decode(found, type=list[list[Any]])
 
 
 def _json(rows: list[Any]) -> str:

@@ -17,6 +17,7 @@ class Boot:
 
     Args:
         id, highest, pruned_to: of the row in `boot`.
+        has_lost: whether the device said of some of its numbers that they will never come.
         is_new: whether it was never heard of before this delivery.
     """
 
@@ -27,6 +28,7 @@ class Boot:
         id: int,
         highest: int,
         pruned_to: int,
+        has_lost: int = 0,
         *,
         is_new: bool = False,
     ) -> None:
@@ -36,6 +38,7 @@ class Boot:
         self.is_new = is_new
         self.highest = self._highest_before = highest
         self._pruned_to = pruned_to
+        self._has_lost = bool(has_lost)
         self._gaps: Gaps | None = None
         self._open_before: set[Range] = set()
         self._lost_before: set[Range] = set()
@@ -51,7 +54,7 @@ class Boot:
 
     def arrive(self, n: int) -> None:
         """Note that number `n` is here."""
-        if n == self.highest + 1 and self._gaps is None:
+        if n == self.highest + 1 and self._gaps is None and not self._has_lost:
             self.highest = n
             return
         gaps = self._load()

@@ -1,11 +1,19 @@
 """A file that is not ours is never touched; a damaged one of ours is moved aside, never deleted."""
 
+import logging
 import os
 import sqlite3
+import time
+from collections.abc import Callable
+from contextlib import closing, suppress
 from pathlib import Path
+from typing import TypeGuard
 
 from gateway.errors import Misconfigured
+from gateway.store import alarms
 from gateway.store.migrate import APPLICATION_ID
+
+log = logging.getLogger(__name__)
 
 _HEADER = b"SQLite format 3\x00"
 _APPLICATION_ID_AT = 68  # https://www.sqlite.org/fileformat.html, "The Database Header"
@@ -34,10 +42,30 @@ def refuse_foreign(path: str) -> None:
         raise Misconfigured(f"{path} is {what}; it was not touched: give another --db")
 
 
-def is_damage(error: BaseException) -> bool:
+# What SQLite says when it is the file's fault or another's, and may pass; https://sqlite.org/rescode.html
+_TROUBLE = frozenset(
+    {
+        sqlite3.SQLITE_BUSY,
+        sqlite3.SQLITE_LOCKED,
+        sqlite3.SQLITE_FULL,
+        sqlite3.SQLITE_IOERR,
+        sqlite3.SQLITE_READONLY,
+        sqlite3.SQLITE_CANTOPEN,
+        sqlite3.SQLITE_PROTOCOL,
+        sqlite3.SQLITE_NOMEM,
+    }
+)
+_DAMAGE = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB})
+
+
+def is_trouble(error: BaseException) -> bool:
+    """Return whether it is the file's fault, and not that of the statement."""
+    return _primary_code(error) in _TROUBLE | _DAMAGE
+
+
+def is_damage(error: BaseException) -> TypeGuard[sqlite3.Error]:
     """Return whether SQLite says that the file is damaged (and not full, locked or unreadable)."""
-    code = getattr(error, "sqlite_errorcode", None)
-    return code is not None and (code & 0xFF) in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
+    return _primary_code(error) in _DAMAGE
 
 
 def check(connection: sqlite3.Connection, path: str) -> None:
@@ -55,12 +83,36 @@ def check(connection: sqlite3.Connection, path: str) -> None:
         raise error
 
 
-def move_aside(path: str, now_ms: int) -> str:
+def _primary_code(error: BaseException) -> int:
+    return int(getattr(error, "sqlite_errorcode", 0)) & 0xFF
+
+
+def replace(
+    path: str,
+    error: sqlite3.Error,
+    connection: sqlite3.Connection | None,
+    connect: Callable[[str], sqlite3.Connection],
+) -> None:
+    """Move a damaged database aside, begin a new one at its place, and open an alarm in it.
+
+    Args:
+        connection: the one that met the damage; closed after the move, since closing the last
+            connection would write the WAL into the damaged file and delete it.
+    """
+    now_ms = time.time_ns() // 1_000_000
+    aside = _move_aside(path, now_ms)
+    if connection is not None:
+        connection.close()
+    detail = f"the database was damaged ({error}); it is kept as {aside}, a new one was begun"
+    log.error("%s", detail)
+    with closing(connect(path)) as anew:
+        alarms.open_alarm(anew, "database_damaged", Path(aside).name, detail, now_ms)
+
+
+def _move_aside(path: str, now_ms: int) -> str:
     """Rename the database, with its -wal and -shm, to `….damaged-<now_ms>`; return that name."""
     aside = f"{path}.damaged-{now_ms}"
     for suffix in ("-wal", "-shm", "-journal", ""):
-        try:
+        with suppress(FileNotFoundError):
             os.rename(path + suffix, aside + suffix)
-        except FileNotFoundError:
-            continue
     return aside

@@ -7,18 +7,16 @@ snapshot and lets the WAL grow. Writes go through the one Writer.
 import asyncio
 import os
 import sqlite3
-import time
-from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager, closing
 from functools import partial
-from pathlib import Path
 from typing import TypeVar
 from urllib.parse import quote
 
 import aiosqlite
 
 from gateway.errors import Misconfigured
-from gateway.store import alarms, damage
+from gateway.store import damage
 from gateway.store.migrate import migrate
 from gateway.store.writer import Writer
 
@@ -68,16 +66,11 @@ def _uri(path: str) -> str:
 class Database:
     """One SQLite file, many short readers, one writer. Made by `Database.open`."""
 
-    def __init__(self, path: str, connection: sqlite3.Connection, readers: int) -> None:
+    def __init__(self, path: str) -> None:
         self.path = path
-        self._listeners: list[Callable[[], None]] = []
-        self._readers: asyncio.Queue[_Reader] = asyncio.Queue()
-        for _ in range(readers):
-            self._readers.put_nowait(_Reader(path))
         self._epoch = 0  # goes up when the file was replaced
-        self._writer = Writer(
-            connection, on_rollback=self._rolled_back, on_error=self._replace_if_damaged
-        )
+        self._readers: asyncio.Queue[_Reader] = asyncio.Queue()
+        self._writer = Writer(lambda: connect(path), on_damage=self._begin_anew)
 
     @classmethod
     async def open(cls, path: str, *, readers: int = 2) -> "Database":
@@ -89,20 +82,29 @@ class Database:
             Misconfigured: the file is not ours or newer than this version, the folder can't be
                 written, SQLite is too old.
         """
-        connection = await asyncio.to_thread(_open, path)
-        return cls(path, connection, readers)
+        await asyncio.to_thread(_prepare, path)
+        database = cls(path)
+        # In memory it is there for as long as a connection is: so the writer's comes first.
+        await database.write(lambda connection: None)
+        for _ in range(readers):
+            database._readers.put_nowait(await _Reader.open(path))
+        return database
 
-    async def one(self, sql: str, params: Mapping[str, object] | None = None) -> sqlite3.Row | None:
+    async def one(
+        self, sql: str, params: Mapping[str, object] | Sequence[object] = ()
+    ) -> sqlite3.Row | None:
         """Return the first row, None if there is none."""
         rows = await self.all(sql, params)
         return rows[0] if rows else None
 
-    async def all(self, sql: str, params: Mapping[str, object] | None = None) -> list[sqlite3.Row]:
+    async def all(
+        self, sql: str, params: Mapping[str, object] | Sequence[object] = ()
+    ) -> list[sqlite3.Row]:
         """Return all rows of a statement that bounds them itself."""
         epoch = self._epoch
         async with self._reader() as connection:
             try:
-                return list(await connection.execute_fetchall(sql, params or {}))
+                return list(await connection.execute_fetchall(sql, params))
             except sqlite3.DatabaseError as error:
                 if damage.is_damage(error):
                     await self.write(partial(self._report, error, epoch))
@@ -128,10 +130,6 @@ class Database:
         """
         return await self._writer.submit(work, item)
 
-    def on_rollback(self, forget: Callable[[], None]) -> None:
-        """Call `forget` in the writer's thread whenever a transaction was rolled back."""
-        self._listeners.append(forget)
-
     async def close(self) -> None:
         await self._writer.close()
         while not self._readers.empty():
@@ -150,65 +148,67 @@ class Database:
         if epoch == self._epoch:
             raise error
 
-    def _rolled_back(self) -> None:
-        for forget in self._listeners:
-            forget()
-
-    def _replace_if_damaged(
-        self, connection: sqlite3.Connection, error: sqlite3.Error
-    ) -> sqlite3.Connection:
-        if self.path == MEMORY or not damage.is_damage(error):
-            return connection
-        connection.close()
-        connection = _begin_anew(self.path, error)
+    def _begin_anew(self, connection: sqlite3.Connection, error: sqlite3.Error) -> None:
+        """Move a damaged file aside and begin a new one; in the writer's thread."""
+        if self.path == MEMORY:
+            connection.close()
+            return
+        damage.replace(self.path, error, connection, connect)
         self._epoch += 1
-        self._rolled_back()
-        return connection
 
 
 class _Reader:
-    """A read-only connection, opened at its first use and again when the file was replaced."""
+    """A read-only connection, opened anew when the file was replaced."""
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: str, connection: aiosqlite.Connection) -> None:
         self._path = path
-        self._connection: aiosqlite.Connection | None = None
+        self._connection = connection
         self._epoch = 0
+        self._reopening: asyncio.Task[None] | None = None
+
+    @classmethod
+    async def open(cls, path: str) -> "_Reader":
+        return cls(path, await _read_only(path))
 
     async def connection(self, epoch: int) -> aiosqlite.Connection:
-        if self._connection is None or self._epoch != epoch:
-            await self.close()
-            self._connection = await aiosqlite.connect(
-                _uri(self._path), uri=True, timeout=_BUSY_TIMEOUT_S, isolation_level=None
-            )
-            self._connection.row_factory = sqlite3.Row
-            await self._connection.execute_fetchall("PRAGMA query_only = ON")
-            self._epoch = epoch
+        if self._epoch != epoch:
+            # Whoever asks may be cancelled; a connection half opened would be lost with them.
+            self._reopening = self._reopening or asyncio.create_task(self._reopen(epoch))
+            await asyncio.shield(self._reopening)
         return self._connection
 
     async def close(self) -> None:
-        if self._connection is not None:
+        await self._connection.close()
+
+    async def _reopen(self, epoch: int) -> None:
+        try:
             await self._connection.close()
-            self._connection = None
+            self._connection = await _read_only(self._path)
+            self._epoch = epoch
+        finally:
+            self._reopening = None
 
 
-def _open(path: str) -> sqlite3.Connection:
+async def _read_only(path: str) -> aiosqlite.Connection:
+    connection = await aiosqlite.connect(
+        _uri(path) + ("&" if path == MEMORY else "?") + "mode=ro",
+        uri=True,
+        timeout=_BUSY_TIMEOUT_S,
+        isolation_level=None,
+    )
+    connection.row_factory = sqlite3.Row
+    return connection
+
+
+def _prepare(path: str) -> None:
+    """Look at what is at `path` before it is opened for good, and mend what can be mended."""
     if path == MEMORY:
-        return connect(path)
+        return
     damage.refuse_foreign(path)
     try:
-        connection = connect(path)
-        damage.check(connection, path)
+        with closing(connect(path)) as connection:
+            damage.check(connection, path)
     except sqlite3.Error as error:
-        if damage.is_damage(error):
-            return _begin_anew(path, error)
-        raise Misconfigured(f"can not open the database {path}: {error}") from error
-    return connection
-
-
-def _begin_anew(path: str, error: sqlite3.Error) -> sqlite3.Connection:
-    now_ms = time.time_ns() // 1_000_000
-    aside = damage.move_aside(path, now_ms)
-    connection = connect(path)
-    detail = f"the database was damaged ({error}); it is kept as {aside}, a new one was begun"
-    alarms.open_alarm(connection, "database_damaged", Path(aside).name, detail, now_ms)
-    return connection
+        if not damage.is_damage(error):
+            raise Misconfigured(f"can not open the database {path}: {error}") from error
+        damage.replace(path, error, None, connect)

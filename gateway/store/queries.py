@@ -1,4 +1,4 @@
-"""Named blocks of SQL, loaded from `sql/*.sql`. SQL is data: never put together from strings."""
+"""Named blocks of SQL, from `sql/*.sql`. No value ever becomes part of a statement's text."""
 
 import re
 from functools import cache

@@ -1,7 +1,7 @@
 """Storing deliveries: readings, duplicates, quarantine, device and gap books, in one transaction.
 
-`Ledger.store` runs in the writer's thread, inside the group's transaction, once for all the
-deliveries that share it.
+`store` runs in the writer's thread, inside the group's transaction, once for all the deliveries
+that share it.
 """
 
 import hashlib
@@ -20,49 +20,24 @@ from gateway.store.books import Book
 
 _sql = queries.load("readings")
 _CONFLICT = "id was used before for another reading"
-_MAX_CACHED_SENSORS = 50_000
-_ROWS_AT_ONCE = 2048  # 13 parameters each: SQLite takes 32,766 in one statement
+# Whole rows in one INSERT; few sizes, so that few statements are kept prepared.
+_INSERT_SIZES = (512, 64, 8, 1)
 
 Row = tuple[object, ...]
 
 
-class Ledger:
-    """Stores deliveries. Remembers the keys of sensors, which never change once committed."""
-
-    def __init__(self) -> None:
-        self._sensors: dict[tuple[int, str], int] = {}
-
-    def forget(self) -> None:
-        """Drop what was remembered: a rollback may have taken it away."""
-        self._sensors.clear()
-
-    def store(self, connection: sqlite3.Connection, deliveries: list[Delivery]) -> list[Verdicts]:
-        """Store what is new and say of each delivery what became of its readings."""
-        return _Group(self, connection, deliveries).store()
-
-    def sensor_id(self, connection: sqlite3.Connection, device_id: int, name: str) -> int:
-        key = (device_id, name)
-        found = self._sensors.get(key)
-        if found is None:
-            row = connection.execute(_sql.find_sensor, key).fetchone()
-            row = row or connection.execute(_sql.add_sensor, key).fetchone()
-            if len(self._sensors) >= _MAX_CACHED_SENSORS:
-                self._sensors.clear()
-            found = self._sensors[key] = row[0]
-        return found
+def store(connection: sqlite3.Connection, deliveries: list[Delivery]) -> list[Verdicts]:
+    """Store what is new and say of each delivery what became of its readings."""
+    return _Group(connection, deliveries).store()
 
 
 class _Group:
     """The deliveries that share one transaction, judged in the order they came."""
 
-    def __init__(
-        self, ledger: Ledger, connection: sqlite3.Connection, deliveries: list[Delivery]
-    ) -> None:
-        self._ledger = ledger
+    def __init__(self, connection: sqlite3.Connection, deliveries: list[Delivery]) -> None:
         self._connection = connection
         self._deliveries = deliveries
-        envelopes = (delivery.batch.envelope for delivery in deliveries)
-        self._books = books.read(connection, envelopes, deliveries[0].received_ms)
+        self._books = books.read(connection, deliveries)
 
     def store(self) -> list[Verdicts]:
         rows = [self._row(each, item) for each in self._deliveries for item in each.batch.items]
@@ -95,17 +70,19 @@ class _Group:
         )  # fmt: skip
 
     def _content(self, book: Book, reading: Reading) -> Row:
-        sensor_id = self._ledger.sensor_id(self._connection, book.id, reading.sensor)
+        sensor_id = book.sensor(reading.sensor)
         return sensor_id, reading.value, reading.text, reading.unit, reading.error
 
     def _insert(self, rows: Iterable[Row]) -> int:
         """Insert what is new, in order, and return how many rows that were."""
-        values = list(rows)
+        left = list(rows)
         stored = 0
-        for start in range(0, len(values), _ROWS_AT_ONCE):
-            piece = values[start : start + _ROWS_AT_ONCE]
-            insert = queries.for_rows(_sql.add_reading, len(piece))
-            stored += self._connection.execute(insert, list(chain.from_iterable(piece))).rowcount
+        for size in _INSERT_SIZES:
+            insert = queries.for_rows(_sql.add_reading, size)
+            while len(left) >= size:
+                piece, left = left[:size], left[size:]
+                values = list(chain.from_iterable(piece))
+                stored += self._connection.execute(insert, values).rowcount
         return stored
 
     def _compare(self, stored: int) -> tuple[list[int], list[list[Refusal]]]:
@@ -142,10 +119,10 @@ class _Group:
         refusals = sorted([*batch.refusals, *conflicts])
         quarantined = sum(self._quarantine(delivery, refusal) for refusal in refusals)
         for lost in batch.lost:
-            if lost.first <= lost.last:
-                book.boot(lost.boot, received_ms).explain((lost.first, lost.last))
-        book.count(stored, duplicates, quarantined, batch.ignored)
-        book.hear(batch, stored, received_ms)
+            book.boot(lost.boot, received_ms).explain((lost.first, lost.last))
+        book.change.stored += stored
+        book.change.quarantined += quarantined
+        book.hear(batch, stored, duplicates, received_ms)
         return Verdicts(stored, duplicates, [Rejection(r.place, r.id, r.reason) for r in refusals])
 
     def _quarantine(self, delivery: Delivery, refusal: Refusal) -> int:

@@ -8,6 +8,7 @@ does not take the transaction with it.
 """
 
 import asyncio
+import logging
 import queue
 import sqlite3
 import threading
@@ -15,6 +16,9 @@ from collections.abc import Callable
 from typing import Any, NamedTuple, TypeVar
 
 from gateway.errors import Unavailable
+from gateway.store import damage
+
+log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 Item = TypeVar("Item")
@@ -37,31 +41,29 @@ class Writer:
     """Runs pieces of work inside transactions, many in one commit.
 
     Args:
-        connect: opens the connection; called in the writer's thread, also after damage.
-        on_rollback: called in the writer's thread after each rollback, to forget what is gone.
-        on_error: called in the writer's thread with an error of SQLite's; it may return another
-            connection to go on with, or None.
+        connect: opens the connection, in the writer's thread; again after damage.
+        on_damage: called in the writer's thread when the file is damaged; afterwards the
+            connection is opened anew.
         max_waiting: how many pieces of work may wait; beyond it `submit` raises Unavailable.
         max_group: how many share one commit at most.
     """
 
     def __init__(
         self,
-        connection: sqlite3.Connection,
+        connect: Callable[[], sqlite3.Connection],
         *,
-        on_rollback: Callable[[], None],
-        on_error: Callable[[sqlite3.Connection, sqlite3.Error], sqlite3.Connection],
+        on_damage: Callable[[sqlite3.Connection, sqlite3.Error], None],
         max_waiting: int = 2048,
         max_group: int = 256,
     ) -> None:
-        self._connection = connection
-        self._on_rollback = on_rollback
-        self._on_error = on_error
+        self._connect = connect
+        self._on_damage = on_damage
         self._max_waiting = max_waiting
         self._max_group = max_group
+        self._connection: sqlite3.Connection | None = None
         self._waiting = 0  # touched on the loop only
         self._arrived: list[_Request] = []  # in this turn of the loop
-        self._queue: queue.SimpleQueue[list[_Request] | None] = queue.SimpleQueue()
+        self._queue: queue.SimpleQueue[_Request | None] = queue.SimpleQueue()
         self._loop = asyncio.get_running_loop()
         self._thread = threading.Thread(target=self._run, name="writer", daemon=True)
         self._closed = False
@@ -93,58 +95,79 @@ class Writer:
         await asyncio.to_thread(self._thread.join)
 
     def _hand_over(self) -> None:
-        if self._arrived:
-            self._queue.put(self._arrived)
-            self._arrived = []
+        for request in self._arrived:
+            self._queue.put(request)
+        self._arrived = []
 
     def _run(self) -> None:
-        while (group := self._queue.get()) is not None:
+        while (request := self._queue.get()) is not None:
+            group = [request]
             while len(group) < self._max_group and not self._queue.empty():
                 more = self._queue.get()
                 if more is None:
                     self._queue.put(None)
                     break
-                group += more
+                group.append(more)
             self._loop.call_soon_threadsafe(self._answer, self._store(group))
-        self._connection.close()
+        if self._connection is not None:
+            self._connection.close()
 
     def _store(self, group: list[_Request]) -> list[_Outcome]:
-        """Store a group in one transaction; if that fails, each alone: one never costs another."""
+        """Store a group in one transaction. Where a piece of work fails, each is tried alone."""
         try:
-            outcomes = self._transaction(group)
+            return self._transaction(group)
+        except _Refused as refused:  # nobody's own fault, and the next one would wait as long
+            cause = self._later(refused.error)
+            return [_Outcome(request.future, None, cause) for request in group]
         except Exception as error:
             if len(group) == 1:
                 return [_Outcome(group[0].future, None, self._cause(error))]
             return [outcome for request in group for outcome in self._store([request])]
-        return outcomes
 
     def _transaction(self, group: list[_Request]) -> list[_Outcome]:
         by_work: dict[Work, list[_Request]] = {}
         for request in group:
             by_work.setdefault(request.work, []).append(request)
-        connection = self._connection
+        connection = self._begin()
         outcomes = []
         try:
-            connection.execute("BEGIN IMMEDIATE")
             for work, requests in by_work.items():
                 results = work(connection, [request.item for request in requests])
                 for request, result in zip(requests, results, strict=True):
                     outcomes.append(_Outcome(request.future, result, None))
-            connection.execute("COMMIT")
-        except BaseException:
+            self._commit(connection)
+        finally:
             if connection.in_transaction:
                 connection.execute("ROLLBACK")
-            self._on_rollback()
-            raise
         return outcomes
 
-    def _cause(self, error: Exception) -> Exception:
-        if not isinstance(error, sqlite3.Error):
-            return error
+    def _begin(self) -> sqlite3.Connection:
         try:
-            self._connection = self._on_error(self._connection, error)
-        except Exception as worse:
-            return worse
+            if self._connection is None:
+                self._connection = self._connect()
+            self._connection.execute("BEGIN IMMEDIATE")
+        except Exception as error:
+            raise _Refused(error) from error
+        return self._connection
+
+    @staticmethod
+    def _commit(connection: sqlite3.Connection) -> None:
+        try:
+            connection.execute("COMMIT")
+        except sqlite3.Error as error:
+            raise _Refused(error) from error
+
+    def _cause(self, error: Exception) -> Exception:
+        """Return what the caller gets: SQLite's trouble with the file is ours, the rest its own."""
+        if isinstance(error, sqlite3.Error) and damage.is_trouble(error):
+            return self._later(error)
+        return error
+
+    def _later(self, error: Exception) -> Unavailable:
+        log.warning("the database can not be written: %s", error)
+        if damage.is_damage(error) and self._connection is not None:
+            connection, self._connection = self._connection, None
+            self._on_damage(connection, error)
         return Unavailable(f"the database can not be written: {error}")
 
     def _answer(self, outcomes: list[_Outcome]) -> None:
@@ -156,3 +179,11 @@ class Writer:
                 future.set_exception(error)
             else:
                 future.set_result(result)
+
+
+class _Refused(Exception):
+    """The transaction could not be begun or committed."""
+
+    def __init__(self, error: Exception) -> None:
+        super().__init__(error)
+        self.error = error

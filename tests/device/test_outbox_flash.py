@@ -126,7 +126,7 @@ def test_without_room_for_a_fold_nothing_is_lost_and_it_is_not_tried_each_time(
     board: Board,
 ) -> None:
     bench = Bench(board, free_blocks=0)
-    keys = bench.put(63, 20)
+    keys = bench.put(79, 20)
     bench.fill(leave=0)
     board.calls.clear()
     keys += bench.put(40, 20)

@@ -162,7 +162,7 @@ def test_a_folded_record_that_was_removed_out_of_order_is_gone_until_opening():
 
 
 def test_a_whole_segment_that_was_removed_out_of_order_stays_removed():
-    outbox, keys = filled(170)
+    outbox, _ = filled(170)
     first, last = spans()[1]
     outbox.remove(range(first - 5, last + 1))
     left = list(range(1, first - 5)) + list(range(last + 1, 171))
@@ -181,7 +181,7 @@ def test_a_stale_slot_does_not_come_back_with_its_segment_gone():
 
 
 def test_the_number_of_files_stays_small():
-    outbox, _ = filled(1500)
+    outbox, _ = filled(900)
     assert len(os.listdir("outbox")) < 120
     outbox.remove(waiting(outbox))
     assert files("s") == []
@@ -203,15 +203,15 @@ def test_a_small_outbox_keeps_the_newest_and_tells_before_it_deletes():
 
 
 def test_the_bound_by_count_holds_to_the_record_within_segments():
-    outbox, keys = filled(350, max_count=130)
-    assert waiting(outbox) == keys[220:]
-    assert outbox.dropped == 220
+    outbox, keys = filled(250, max_count=130)
+    assert waiting(outbox) == keys[120:]
+    assert outbox.dropped == 120
 
 
 def test_the_bound_by_bytes_holds():
-    outbox, keys = filled(350, max_bytes=7000)
-    assert waiting(outbox) == keys[250:]
-    assert outbox.dropped == 250
+    outbox, keys = filled(180, max_bytes=7000)
+    assert waiting(outbox) == keys[80:]
+    assert outbox.dropped == 80
 
 
 def test_a_record_beyond_the_bound_by_bytes_drops_nothing():
@@ -339,6 +339,31 @@ def test_a_damaged_record_in_a_segment_costs_only_itself():
     assert files("s") == []
 
 
+def test_a_segment_cut_short_anywhere_gives_what_is_whole():
+    outbox, keys = filled(90)
+    (path,) = files("s")
+    with open(path, "rb") as file:
+        data = file.read()
+    for length in (len(data) - 1, 170, 165, 164, 163, 162, 161, 3, 2, 1, 0):
+        with open(path, "wb") as file:
+            file.write(data[:length])
+        found = waiting(outbox)
+        assert found[: length // 81] == keys[: length // 81]
+        assert len(outbox) == len(found)
+        path = (files("s") or files("t"))[0]
+
+
+def test_no_garbage_in_a_segment_is_fatal():
+    for garbage in (b"\xff\xff\xff", b"\x00\x04\xff", b"\x01\x00\x01", b"\x46\x00\x45"):
+        outbox, keys = filled(90)
+        change(files("s")[0], 81, garbage)
+        found = waiting(outbox)
+        assert found[0] == keys[0]
+        assert len(found) == len(outbox) < 90
+        outbox.remove(keys)
+        assert len(opened()) == 0
+
+
 def test_segments_damaged_from_the_start_are_set_aside_one_at_a_time():
     outbox, keys = filled(170)
     newest = [key for key in keys if key > spans()[-1][1]]
@@ -390,7 +415,7 @@ def test_when_folding_fails_nothing_is_lost_and_the_files_stay_few():
     os.mkdir("outbox/tmp")
     os.mkdir("outbox/tmp/in the way")
     opened()
-    keys += [outbox.put(record(number, 20)) for number in range(600)]
+    keys += [outbox.put(record(number, 20)) for number in range(250)]
     assert waiting(outbox) == keys[outbox.dropped :]
     assert 110 < len(outbox) < 200
     assert len(os.listdir("outbox")) < 200

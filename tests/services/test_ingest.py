@@ -194,6 +194,36 @@ async def test_a_crash_stays_readable_after_the_next_attempt(door: Door) -> None
     assert await door.rows("SELECT crash, crash_at_ms FROM device") == [("OSError: 28", NOW_MS)]
 
 
+async def test_a_replay_that_shares_the_transaction_of_a_newer_attempt_changes_nothing(
+    door: Door,
+) -> None:
+    await door.send(boot=BOOT, seq=1, health={"outbox": 1})
+    await asyncio.gather(
+        door.send(reading(1), boot=BOOT, seq=3, health={"outbox": 3}, at_ms=NOW_MS + 3),
+        door.send(reading(1), boot=BOOT, seq=2, health={"outbox": 2}, at_ms=NOW_MS + 9),
+    )
+    state = "SELECT last_seen_at_ms, seq, health, duplicates FROM device"
+    assert await door.rows(state) == [(NOW_MS + 3, 3, '{"outbox":3}', 0)]
+
+
+async def test_a_resent_batch_is_counted_as_duplicates_and_a_replayed_one_is_not(
+    door: Door,
+) -> None:
+    for seq, duplicates in ((1, 0), (2, 1), (2, 1), (1, 1)):
+        await door.send(reading(1), boot=BOOT, seq=seq)
+        assert await door.rows("SELECT duplicates FROM device") == [(duplicates,)]
+
+
+async def test_what_arrived_is_not_lost_whatever_the_device_says(door: Door) -> None:
+    lost = "SELECT first, last FROM lost ORDER BY first"
+    await door.send(reading(1), reading(2), reading(5))
+    await door.send(lost=[{"boot": BOOT, "from": 1, "to": 9}])
+    assert await door.rows(lost) == [(3, 4), (6, 9)]
+    assert await door.rows("SELECT count(*) FROM gap") == [(0,)]
+    await door.send(reading(6), reading(3))
+    assert await door.rows(lost) == [(4, 4), (7, 9)]
+
+
 async def test_sensors_of_a_rolled_back_delivery_are_not_remembered(door: Door) -> None:
     def fail(connection: Any) -> None:
         raise ValueError("the neighbour in the group fails")

@@ -47,7 +47,8 @@ async def test_a_write_can_be_read_when_it_returns(database: Database) -> None:
 async def test_a_failing_write_costs_its_neighbours_nothing(database: Database) -> None:
     writes = [add(database, name) for name in ("a", "b", "a", "c")]
     answers = await asyncio.gather(*writes, return_exceptions=True)
-    assert [type(answer) for answer in answers] == [type(None), type(None), Unavailable, type(None)]
+    kinds = [type(answer) for answer in answers]
+    assert kinds == [type(None), type(None), sqlite3.IntegrityError, type(None)]
     assert await names(database) == ["a", "b", "c"]
 
 
@@ -121,6 +122,45 @@ async def test_a_full_disk_puts_writes_off_until_there_is_room(database: Databas
     await max_pages(2**30)
     await add(database, "later")
     assert await names(database) == [*kept, "later"]
+
+
+async def test_a_lock_that_can_not_be_had_costs_one_wait_and_not_one_for_each(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "fieldpost.db"
+    database = await Database.open(str(path))
+    tries = 0
+
+    def count(statement: str) -> None:
+        nonlocal tries
+        tries += statement.startswith("BEGIN")
+
+    def prepare(connection: sqlite3.Connection) -> None:
+        connection.execute("PRAGMA busy_timeout = 20")
+        connection.set_trace_callback(count)
+
+    await database.write(prepare)
+    other = sqlite3.connect(path, isolation_level=None)
+    other.execute("BEGIN IMMEDIATE")
+    answers = await asyncio.gather(
+        *(add(database, str(n)) for n in range(20)), return_exceptions=True
+    )
+    assert {type(answer) for answer in answers} == {Unavailable}
+    assert tries == 1
+    other.close()
+    await database.close()
+
+
+async def test_a_group_has_an_end(database: Database) -> None:
+    sizes: list[int] = []
+
+    def work(connection: sqlite3.Connection, items: list[int]) -> list[int]:
+        sizes.append(len(items))
+        return items
+
+    answers = await asyncio.gather(*(database.write_together(work, n) for n in range(1000)))
+    assert answers == list(range(1000))
+    assert max(sizes) <= 256
 
 
 async def test_another_process_holding_the_lock_puts_writes_off(tmp_path: Path) -> None:

@@ -1,5 +1,7 @@
 -- name: find
-SELECT id, highest, pruned_to FROM boot WHERE device_id = ? AND name = ?
+SELECT id, highest, pruned_to, EXISTS (SELECT 1 FROM lost WHERE boot_id = boot.id)
+FROM boot
+WHERE device_id = ? AND name = ?
 
 -- name: add
 INSERT INTO boot (device_id, name, highest, first_seen_at_ms) VALUES (?, ?, 0, ?)

@@ -1,10 +1,3 @@
--- name: find_sensor
-SELECT id FROM sensor WHERE device_id = ? AND name = ?
-
--- name: add_sensor
-INSERT INTO sensor (device_id, name) VALUES (?, ?)
-RETURNING id
-
 -- name: add_reading
 INSERT INTO reading (
     reading_id, device_id, sensor_id, value, text, unit, error,
