@@ -14,7 +14,7 @@ from gateway.config import Config
 from gateway.errors import Misconfigured
 from gateway.ingest import Ingest
 from gateway.keys import MASTER_KEY, Keys
-from gateway.store import roster
+from gateway.store import devices
 from gateway.store.database import Database
 
 log = logging.getLogger(__name__)
@@ -40,9 +40,8 @@ async def serve(config: Config, door: Callable[[Database], Ingest] = Ingest) -> 
         tls = _certificate(config)
         port = parts.enter_context(closing(listener.bind(config.host, config.port)))
         db = await parts.enter_async_context(database(config))
-        registered = await roster.count_keyed(db)
-        refuse_lost_master_key(config, registered)
-        keys = Keys.open(config.folder)
+        registered = await devices.count_keyed(db)
+        keys = open_keys(config, registered)
         application = web.application(
             db=db, ingest=door(db), config=config, keys=keys, now_ms=now_ms
         )
@@ -91,10 +90,14 @@ async def _answering(
         await runner.cleanup()
 
 
-def refuse_lost_master_key(config: Config, registered: int) -> None:
-    """Raise Misconfigured if a new master key would make the keys of `registered` boards void."""
+def open_keys(config: Config, registered: int) -> Keys:
+    """Return the keys, made when missing and `registered`, the number of devices with one, is 0.
+
+    Raises:
+        Misconfigured: a new master key would make their keys void; or see `Keys.open`.
+    """
     if config.folder is None or not registered or (config.folder / MASTER_KEY).exists():
-        return
+        return Keys.open(config.folder)
     raise Misconfigured(
         f"{config.folder / MASTER_KEY} is missing, and the keys of {registered} devices are made of"
         " it: bring it back. If it is gone for good, put 64 new hex digits there (openssl rand -hex"

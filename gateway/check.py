@@ -133,7 +133,7 @@ def _keyed(db: Path) -> int:
     """Return how many devices have a key, 0 if that can not be read."""
     try:
         with closing(sqlite3.connect(read_only(db), uri=True)) as connection:
-            return int(connection.execute(queries.load("roster").count_keyed).fetchone()[0])
+            return int(connection.execute(queries.load("devices").count_keyed).fetchone()[0])
     except (OSError, sqlite3.Error):
         return 0
 

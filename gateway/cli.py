@@ -1,4 +1,4 @@
-"""The command line: `serve`, `devices`, `check`. A mistake costs one clear line and exit code 2."""
+"""The command line. A mistake costs one clear line and exit code 2."""
 
 import argparse
 import asyncio
@@ -51,10 +51,15 @@ def parser() -> Parser:
     _verb(verbs, "check", _check, "verify what `serve` would start with; changes nothing")
     group = verbs.add_parser("devices", help="boards and their keys", allow_abbrev=False)
     of_devices = group.add_subparsers(metavar="VERB", required=True)
-    add = _verb(of_devices, "add", _add, "register a board and print its key, once", _DATABASE_ONLY)
+    add = _verb(of_devices, "add", _add, "register a board and print its key", _DATABASE_ONLY)
     add.add_argument("name", metavar="NAME", help="1 to 64 of A-Z a-z 0-9 _ . -")
     shown = _verb(of_devices, "list", _list, "list the boards", _DATABASE_ONLY)
-    for verb in (add, shown):
+    group = verbs.add_parser("alarms", help="what a person should know", allow_abbrev=False)
+    of_alarms = group.add_subparsers(metavar="VERB", required=True)
+    alarms = _verb(of_alarms, "list", _alarms, "list the open alarms", _DATABASE_ONLY)
+    close = _verb(of_alarms, "close", _close, "close one: you have seen to it", _DATABASE_ONLY)
+    close.add_argument("id", metavar="ID", type=int, help="as `alarms list` shows it")
+    for verb in (add, shown, alarms):
         verb.add_argument("--json", action="store_true", help="print one JSON object or array")
     return top
 
@@ -105,16 +110,29 @@ def _add(args: argparse.Namespace) -> int:
     print(json.dumps({"device": args.name, "key": key}) if args.json else key)
     print(
         f'Put it into the board\'s config.json: "device": "{args.name}", "key": "…". Keep it'
-        " secret; it is not shown again.",
+        " secret.",
         file=sys.stderr,
     )
     return 0
 
 
 def _list(args: argparse.Namespace) -> int:
-    rows = asyncio.run(registry.everybody(_config(args)))
-    if args.json:
+    return _show(asyncio.run(registry.everybody(_config(args))), args.json)
+
+
+def _alarms(args: argparse.Namespace) -> int:
+    return _show(asyncio.run(registry.open_alarms(_config(args))), args.json)
+
+
+def _close(args: argparse.Namespace) -> int:
+    if asyncio.run(registry.close_alarm(_config(args), args.id)):
+        return 0
+    raise Misconfigured(f"there is no open alarm {args.id}: `alarms list` shows them")
+
+
+def _show(rows: list[dict[str, object]], as_json: bool) -> int:
+    if as_json:
         print(json.dumps(rows))
-    for row in () if args.json else rows:
-        print("\t".join(str(value) for value in row.values()))
+    for row in () if as_json else rows:
+        print("\t".join(one_line(str(value)) for value in row.values()))
     return 0

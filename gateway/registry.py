@@ -1,13 +1,12 @@
-"""Registering boards from the command line, whether a gateway runs on the database or not."""
+"""What the command line does to a database, whether a gateway runs on it or not."""
 
 import re
 from pathlib import Path
 
-from gateway.app import database, now_ms
+from gateway.app import database, now_ms, open_keys
 from gateway.config import Config
 from gateway.errors import Misconfigured
-from gateway.keys import Keys
-from gateway.store import devices, roster
+from gateway.store import alarms, devices
 
 _NAME = re.compile(r"[A-Za-z0-9_.-]{1,64}")
 
@@ -23,7 +22,7 @@ async def add(config: Config, name: str) -> str:
     if config.folder is None:
         raise Misconfigured("a device in memory is gone when this ends: give the file with --db")
     async with database(config) as db:
-        keys = Keys.open(config.folder)
+        keys = open_keys(config, await devices.count_keyed(db))
         generation = await devices.register(db, name, now_ms())
         return keys.device_key(name, generation).hex()
 
@@ -36,7 +35,25 @@ async def everybody(config: Config) -> list[dict[str, object]]:
     """
     _refuse_missing(config)
     async with database(config) as db:
-        return [dict(row) for row in await roster.everybody(db)]
+        return [dict(row) for row in await devices.everybody(db)]
+
+
+async def open_alarms(config: Config) -> list[dict[str, object]]:
+    """Return id, kind, subject, detail and opened_at_ms of each open alarm.
+
+    Raises:
+        Misconfigured: there is no such database, or it can not be used.
+    """
+    _refuse_missing(config)
+    async with database(config) as db:
+        return [dict(row) for row in await alarms.list_open(db)]
+
+
+async def close_alarm(config: Config, alarm_id: int) -> bool:
+    """Close an open alarm; return False if there is none of that id. Raises Misconfigured."""
+    _refuse_missing(config)
+    async with database(config) as db:
+        return await db.write(lambda c: alarms.close_alarm(c, alarm_id, now_ms()))
 
 
 def _refuse_missing(config: Config) -> None:

@@ -67,6 +67,7 @@ class Children:
             for process in running:
                 with contextlib.suppress(ProcessLookupError):
                     process.kill()
+                await process.wait()
 
 
 def _tied_to(parent: int) -> Callable[[], None] | None:

@@ -9,15 +9,18 @@ import asyncio
 import json
 import sqlite3
 import tempfile
+import time
 from contextlib import closing
-from itertools import accumulate, combinations, pairwise
+from itertools import combinations, pairwise
 from pathlib import Path
 from typing import Any
 
 from tools.children import Children
-from tools.scene import Scene
+from tools.scene import Scene, VirtualBoard
 
-STEP_MS = 250  # nearer than this two attempts are together; two in a row are in step
+STEP_S = 0.25  # nearer than this two attempts are together; two in a row are in step
+LOOK_S = 0.05
+WARM_UP_S = 3.0
 
 
 def out_of_order(database: Path) -> int:
@@ -32,42 +35,54 @@ def out_of_order(database: Path) -> int:
     return late
 
 
-def in_step(waits_ms: dict[str, list[int]]) -> list[str]:
-    """Return the pairs of boards that knocked together twice in a row.
-
-    The instants are the sums of the waits: a refused connection takes no time.
-    """
-    instants = {name: list(accumulate(waits)) for name, waits in waits_ms.items()}
+def in_step(attempts_s: dict[str, list[float]]) -> list[str]:
+    """Return the pairs of boards that knocked together twice in a row."""
     pairs = []
-    for one, other in combinations(sorted(instants), 2):
+    for one, other in combinations(sorted(attempts_s), 2):
         together = [
-            any(abs(at_ms - with_ms) <= STEP_MS for with_ms in instants[other])
-            for at_ms in instants[one]
+            any(abs(at_s - with_s) <= STEP_S for with_s in attempts_s[other])
+            for at_s in attempts_s[one]
         ]
         if any(a and b for a, b in pairwise(together)):
             pairs.append(f"{one} and {other}")
     return pairs
 
 
+async def watch(boards: list[VirtualBoard], seconds: float) -> dict[str, list[float]]:
+    """Return when each board's attempts failed, in seconds from now: each leaves a wait."""
+    seen = {board.name: len(board.trace().waits_ms) for board in boards}
+    failed_s: dict[str, list[float]] = {board.name: [] for board in boards}
+    began = time.monotonic()
+    while (now_s := time.monotonic() - began) < seconds:
+        for board in boards:
+            count = len(board.trace().waits_ms)
+            failed_s[board.name] += [now_s] * (count - seen[board.name])
+            seen[board.name] = count
+        await asyncio.sleep(LOOK_S)
+    return failed_s
+
+
 async def run(folder: Path, args: argparse.Namespace) -> dict[str, Any]:
     async with Children() as children:
         scene = Scene(folder, children)
         await scene.open(args.boards, args.period_ms)
-        await scene.drained()
+        await asyncio.sleep(WARM_UP_S)
+        online = await scene.drained()
         await scene.kill_gateway()
-        before = {board.name: len(board.trace().waits_ms) for board in scene.boards}
-        await asyncio.sleep(args.seconds)
-        waits = {b.name: b.trace().waits_ms[before[b.name] :] for b in scene.boards}
+        failed_s = await watch(scene.boards, args.seconds)
         await scene.start_gateway()
         drained = await scene.drained()
-    faults = [fault for book in scene.books() for fault in book.faults()]
-    if not drained:
+    books = scene.books()
+    faults = [fault for book in books for fault in book.faults()]
+    faults += [f"{book.device} took nothing" for book in books if not book.trace.taken]
+    faults += [f"{name} never tried" for name, instants in failed_s.items() if not instants]
+    if not (online and drained):
         faults.append("not everything arrived")
     late = out_of_order(scene.database)
     if late:
         faults.append(f"{late} readings arrived after a later one")
-    faults += [f"{pair} kept step" for pair in in_step(waits)]
-    return {"waits_ms": waits, "faults": faults}
+    faults += [f"{pair} kept step" for pair in in_step(failed_s)]
+    return {"failed_s": failed_s, "faults": faults}
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -79,8 +94,8 @@ def main(argv: list[str] | None = None) -> int:
     args = parser.parse_args(argv)
     with tempfile.TemporaryDirectory(prefix="fieldpost-outage-") as folder:
         found = asyncio.run(run(Path(folder), args))
-    for name, waits_ms in found["waits_ms"].items():
-        print(f"{name:12} waited " + " ".join(f"{wait_ms / 1000:.1f}" for wait_ms in waits_ms))
+    for name, failed_s in found["failed_s"].items():
+        print(f"{name:12} tried at " + " ".join(f"{at_s:.1f}" for at_s in failed_s) + " s")
     for fault in found["faults"]:
         print(f"FAULT {fault}")
     print("the claim does NOT hold" if found["faults"] else "everything arrived, oldest first")

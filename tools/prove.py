@@ -13,6 +13,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Coroutine
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -24,11 +25,11 @@ BOARD_AWAY_S = (0.0, 2.0)
 LINK_DOWN_S = (0.5, 5.0)
 GATEWAYS_SHARE = 0.4  # of the kills
 
-Act = Callable[[], Coroutine[Any, Any, None]]
+Act = Callable[[], Coroutine[Any, Any, Any]]
 
 
 class Torment:
-    """Kills and cuts at random instants, and mends a while later."""
+    """Kills and cuts at random instants, and mends a while later. All is drawn before it begins."""
 
     def __init__(self, scene: Scene, seed: int) -> None:
         self._scene = scene
@@ -38,7 +39,7 @@ class Torment:
 
     async def run(self, kills: int, links: int, seconds: float) -> None:
         """Do it within `seconds`; return when all is mended."""
-        acts = [self._kill] * kills + [self._cut_link] * links
+        acts = [self._kill() for _ in range(kills)] + [self._cut_link() for _ in range(links)]
         plan = [(self._random.uniform(0.5, seconds), act) for act in acts]
         began = time.monotonic()
         for at_s, act in sorted(plan, key=lambda planned: planned[0]):
@@ -47,36 +48,33 @@ class Torment:
         await asyncio.sleep(max(0.0, began + seconds - time.monotonic()))
         await asyncio.gather(*self._mending)
 
-    async def _kill(self) -> None:
+    def _kill(self) -> Act:
         scene = self._scene
         if self._random.random() < GATEWAYS_SHARE:
-            if await scene.kill_gateway():
-                self.counts["gateway"] += 1
-                self._later(GATEWAY_AWAY_S, scene.start_gateway)
-            return
-        board = self._random.choice(scene.boards)
-        if await board.kill():
-            self.counts["board"] += 1
-            self._later(BOARD_AWAY_S, lambda: scene.start(board))
+            away_s = self._random.uniform(*GATEWAY_AWAY_S)
+            return partial(self._do, "gateway", scene.kill_gateway, away_s, scene.start_gateway)
+        board, away_s = self._random.choice(scene.boards), self._random.uniform(*BOARD_AWAY_S)
+        return partial(self._do, "board", board.kill, away_s, partial(scene.start, board))
 
-    async def _cut_link(self) -> None:
-        board = self._random.choice(self._scene.boards)
-        board.set_link(up=False)
-        self.counts["link"] += 1
+    def _cut_link(self) -> Act:
+        board, down_s = self._random.choice(self._scene.boards), self._random.uniform(*LINK_DOWN_S)
 
-        async def mend() -> None:
-            board.set_link(up=True)
+        async def set_link(up: bool) -> bool:
+            board.set_link(up=up)
+            return True
 
-        self._later(LINK_DOWN_S, mend)
+        return partial(self._do, "link", partial(set_link, False), down_s, partial(set_link, True))
 
-    def _later(self, between_s: tuple[float, float], act: Act) -> None:
-        away_s = self._random.uniform(*between_s)
+    async def _do(self, what: str, harm: Act, away_s: float, mend: Act) -> None:
+        if not await harm():
+            return  # it is away already
 
-        async def wait_and_act() -> None:
+        async def mend_later() -> None:
             await asyncio.sleep(away_s)
-            await act()
+            await mend()
 
-        self._mending.append(asyncio.create_task(wait_and_act()))
+        self.counts[what] += 1
+        self._mending.append(asyncio.create_task(mend_later()))
 
 
 async def prove(folder: Path, args: argparse.Namespace) -> dict[str, Any]:
@@ -90,6 +88,7 @@ async def prove(folder: Path, args: argparse.Namespace) -> dict[str, Any]:
         drained = await scene.drained()
     books = scene.books()
     faults = [fault for book in books for fault in book.faults()]
+    faults += [f"{book.device} took nothing" for book in books if not book.trace.taken]
     if not drained:
         faults.append(f"not everything arrived within {DRAIN_S:g} s of calm")
     return {

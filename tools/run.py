@@ -83,7 +83,7 @@ async def _play(children: Children, config: Config, data: Path, key: str) -> str
         finally:
             for teller in tellers:
                 teller.cancel()
-    return _how_it_ended(ended) + _tail(data / "board.log", ended)
+    return _how_it_ended(ended) + (_tail(data / "board.log") if ended is not gateway else "")
 
 
 async def _start_gateway(children: Children, config: Config) -> Child:
@@ -173,7 +173,7 @@ def _how_it_ended(child: Child) -> str:
     return f"{child.name} ended by itself (exit code {child.process.returncode})"
 
 
-def _tail(log: Path, ended: Child) -> str:
+def _tail(log: Path) -> str:
     with log.open(encoding="utf-8", errors="replace") as lines:
         last = deque(lines, maxlen=LOG_TAIL_LINES)
     return f"; the board's last lines, from {log}:\n{''.join(last)}" if last else ""

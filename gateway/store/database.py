@@ -131,9 +131,9 @@ class Database:
         return await self._writer.submit(work, item)
 
     async def close(self) -> None:
-        await self._writer.close()
         while not self._readers.empty():
             await self._readers.get_nowait().close()
+        await self._writer.close()  # last: who may write also puts the WAL into the file
 
     @asynccontextmanager
     async def _reader(self) -> AsyncIterator[aiosqlite.Connection]:

@@ -23,3 +23,14 @@ async def generation(database: Database, name: str) -> int | None:
     """Return the generation of the device's key; None if it has none or isn't known."""
     row = await database.one(_sql.generation, {"name": name})
     return None if row is None else row["generation"]
+
+
+async def everybody(database: Database) -> list[sqlite3.Row]:
+    """Return name, generation, added_at_ms and last_seen_at_ms of every device, by name."""
+    return await database.all(_sql.list_all)
+
+
+async def count_keyed(database: Database) -> int:
+    """Return how many devices have a key."""
+    row = await database.one(_sql.count_keyed)
+    return row["keyed"] if row else 0

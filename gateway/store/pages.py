@@ -17,7 +17,6 @@ _SCAN = 2000
 _MOST_SCANS = 50
 # Rows that a count looks at; what lies beyond is left out of it.
 _MOST_COUNTED = 100_000
-_MOST_ALARMS = 100
 _MOST_GAPS = 20  # of one device
 
 # A device is silent after missing three messages. One comes each period, and a heartbeat after
@@ -104,10 +103,6 @@ async def counts(db: Database, now_ms: int) -> dict[str, int]:
     scan = {"scan": _MOST_COUNTED}
     found = await _row(db, _sql.device_counts, {"now_ms": now_ms, **_SILENCE, **scan})
     return dict(found) | dict(await _row(db, _sql.missing, scan))
-
-
-async def open_alarms(db: Database) -> list[sqlite3.Row]:
-    return await db.all(_sql.open_alarms, {"limit": _MOST_ALARMS})
 
 
 async def probe_write(db: Database) -> None:

@@ -35,9 +35,15 @@ class Disk:
         now = self._monotonic()
         if now - self._looked_at >= _LOOK_EVERY_S:
             self._looked_at = now
-            self._is_low = self._free_bytes(self._folder) < self._floor_bytes
+            self._is_low = self._free(self._folder) < self._floor_bytes
         if self._is_low:
             raise Unavailable(
                 f"the gateway's disk has less than {self._floor_bytes // 1024**2} MiB free",
                 retry_after_s=_RETRY_AFTER_S,
             )
+
+    def _free(self, folder: Path) -> int:
+        try:
+            return self._free_bytes(folder)
+        except OSError as error:
+            raise Unavailable(f"the gateway's disk can not be looked at: {error}") from error

@@ -9,7 +9,7 @@ from aiohttp import web
 
 from gateway import __version__
 from gateway.config import Config
-from gateway.store import pages
+from gateway.store import alarms, pages
 from gateway.store.database import Database
 from gateway.web import devices
 from gateway.web.accept import preferred
@@ -66,12 +66,12 @@ class Status:
 async def status_of(db: Database, now_ms: int) -> dict[str, Any]:
     """Return the status in the form that docs/protocol.md gives it."""
     counts = await pages.counts(db, now_ms)
-    alarms = [dict(row) for row in await pages.open_alarms(db)]
-    troubles = _troubles(counts, len(alarms))
+    open_alarms = [dict(row) for row in await alarms.list_open(db)]
+    troubles = _troubles(counts, len(open_alarms))
     return {
         "ok": not troubles,
         "headline": ", ".join(troubles) if troubles else _all_well(counts),
-        "alarms": alarms,
+        "alarms": open_alarms,
         "devices": {name: counts[name] for name in ("total", "silent")},
         "readings": {
             name: counts[name] for name in ("stored", "duplicates", "quarantined", "missing")
@@ -81,10 +81,10 @@ async def status_of(db: Database, now_ms: int) -> dict[str, Any]:
     }
 
 
-def _troubles(counts: dict[str, int], alarms: int) -> list[str]:
+def _troubles(counts: dict[str, int], open_alarms: int) -> list[str]:
     silent, missing = counts["silent"], counts["missing"]
     said = [
-        (alarms, _many(alarms, "alarm is open", "alarms are open")),
+        (open_alarms, _many(open_alarms, "alarm is open", "alarms are open")),
         (silent, f"{silent} of {_many(counts['total'], 'device')} {_be(silent)} silent"),
         (missing, _many(missing, "reading is missing", "readings are missing")),
     ]

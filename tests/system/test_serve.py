@@ -300,3 +300,35 @@ def test_a_lost_master_key_is_told_and_not_made_anew(gateway_command, tmp_path: 
     assert code == 2
     assert "master.key is missing" in told
     assert not (tmp_path / "master.key").exists()
+
+
+def test_a_damaged_database_is_told_until_a_person_closes_the_alarm(
+    serve, gateway_command, tmp_path
+):
+    path = tmp_path / "fieldpost.db"
+    database = ("--db", str(path))
+    gateway_command("devices", "add", "b", *database).end()
+    with path.open("r+b") as file:
+        file.seek(4096)
+        file.write(b"\xa5" * (path.stat().st_size - 4096))
+    gateway = serve("--open")
+    status = json.load(urllib.request.urlopen(f"{gateway.address}/v1/status"))
+    assert not status["ok"]
+    assert status["alarms"][0]["kind"] == "database_damaged"
+    _, listed, _ = gateway_command("alarms", "list", "--json", *database).end()
+    alarm = json.loads(listed)[0]
+    assert (tmp_path / alarm["subject"]).exists()
+    assert gateway_command("alarms", "close", str(alarm["id"]), *database).end()[0] == 0
+    assert json.load(urllib.request.urlopen(f"{gateway.address}/v1/status"))["alarms"] == []
+    code, _, told = gateway_command("alarms", "close", str(alarm["id"]), *database).end()
+    assert code == 2
+    assert "no open alarm" in told
+
+
+def test_devices_add_does_not_make_a_lost_master_key_anew(gateway_command, tmp_path):
+    database = ("--db", str(tmp_path / "fieldpost.db"))
+    gateway_command("devices", "add", "a", *database).end()
+    (tmp_path / "master.key").unlink()
+    code, _, told = gateway_command("devices", "add", "b", *database).end()
+    assert code == 2
+    assert "master.key is missing" in told

@@ -7,6 +7,7 @@ appears there, an interpreter's last words, is log too. Its stdin says nothing, 
 import contextlib
 import json
 import os
+import select
 import subprocess
 import sys
 import threading
@@ -17,6 +18,7 @@ from typing import IO, NamedTuple
 ORDERS = "VIRTUAL_BOARD_ORDERS"  # an environment variable: others can not read it, unlike arguments
 MARK = b"\x1e"
 LAST_WORDS_S = 2.0
+LOG_PATIENCE_S = 0.2
 _output = threading.Lock()
 
 
@@ -93,5 +95,12 @@ def _log(data: bytes) -> None:
     # Past Python's buffer: its lock would be in the way of our end. A log that is closed stops
     # neither the board nor its trace.
     with _output, contextlib.suppress(OSError):
-        while data:
-            data = data[os.write(sys.stdout.fileno(), data) :]
+        while data and _somebody_reads():
+            data = data[os.write(sys.stdout.fileno(), data[: select.PIPE_BUF]) :]
+
+
+def _somebody_reads() -> bool:
+    """Return whether our stdout takes more. What nobody reads is lost, as on a serial line."""
+    if sys.platform == "win32":
+        return True  # no select on a pipe there
+    return bool(select.select([], [sys.stdout], [], LOG_PATIENCE_S)[1])

@@ -4,3 +4,9 @@ ON CONFLICT (name) DO UPDATE SET generation = coalesce(generation, 1)
 
 -- name: generation
 SELECT generation FROM device WHERE name = :name
+
+-- name: list_all
+SELECT name, generation, added_at_ms, last_seen_at_ms FROM device ORDER BY name
+
+-- name: count_keyed
+SELECT count(*) AS keyed FROM device WHERE generation IS NOT NULL

@@ -114,13 +114,5 @@ GROUP BY device;
 -- name: missing
 SELECT coalesce(sum(last - first + 1), 0) AS missing FROM (SELECT first, last FROM gap LIMIT :scan);
 
--- name: open_alarms
-SELECT kind, subject, detail, opened_at_ms
-FROM alarm
-WHERE closed_at_ms IS NULL
-ORDER BY opened_at_ms DESC, id DESC
-LIMIT :limit;
-
--- A write that changes nothing: the header is told again whose the file is.
 -- name: write_probe
 PRAGMA application_id = 1179668307;

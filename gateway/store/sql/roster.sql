@@ -1,5 +1,0 @@
--- name: list_all
-SELECT name, generation, added_at_ms, last_seen_at_ms FROM device ORDER BY name
-
--- name: count_keyed
-SELECT count(*) AS keyed FROM device WHERE generation IS NOT NULL
