@@ -100,6 +100,7 @@ async def test_an_open_alarm_is_shown_and_makes_the_status_not_ok(open_mode: Hou
     assert found["headline"] == "1 alarm is open"
     assert found["alarms"] == [
         {
+            "id": 1,
             "kind": "database_damaged",
             "subject": "x.db",
             "detail": NASTY,
