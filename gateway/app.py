@@ -5,7 +5,7 @@ import socket
 import ssl
 import time
 from collections.abc import AsyncIterator, Callable
-from contextlib import AsyncExitStack, asynccontextmanager, closing
+from contextlib import AsyncExitStack, asynccontextmanager, closing, suppress
 
 from aiohttp import web as http
 
@@ -84,7 +84,7 @@ async def _answering(
     runner = web.Runner(application, stop_timeout_s=config.stop_timeout_s)
     await runner.setup()
     try:
-        await http.SockSite(runner, port, ssl_context=tls, backlog=1024).start()
+        await http.SockSite(runner, port, ssl_context=tls, backlog=128).start()
         yield
     finally:
         await runner.cleanup()
@@ -133,4 +133,5 @@ def notices(config: Config, registered: int) -> list[str]:
 
 
 def _say(line: str) -> None:
-    print(f"fieldpost: {line}", flush=True)
+    with suppress(OSError):  # a full disk behind stdout must not keep the gateway from starting
+        print(f"fieldpost: {line}", flush=True)

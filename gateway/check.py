@@ -1,5 +1,6 @@
 """`check`: what `serve` would start with, and whether it can. Opens read-only, changes nothing."""
 
+import os
 import re
 import shutil
 import sqlite3
@@ -13,8 +14,8 @@ from urllib.parse import quote
 from gateway import listener, network_fs
 from gateway.config import Config, settings
 from gateway.errors import Misconfigured
-from gateway.keys import MASTER_KEY
-from gateway.store import migrate, queries
+from gateway.keys import MASTER_KEY, OPERATOR_TOKEN
+from gateway.store import damage, migrate, queries
 
 MIB = 1024**2
 
@@ -48,8 +49,11 @@ def findings(config: Config) -> Iterator[Finding]:
         yield Finding(True, "database: in memory, gone when the gateway stops")
         return
     yield from _place(config)
+    yield from _folder(config.folder)
+    yield from _orphan(Path(config.db))
     yield from _database(Path(config.db))
     yield from _keys(Path(config.db), config.folder / MASTER_KEY)
+    yield from _operator_token(config.folder / OPERATOR_TOKEN)
     yield _disk(config.folder, config.min_free_bytes)
 
 
@@ -67,6 +71,24 @@ def _place(config: Config) -> Iterator[Finding]:
         network_fs.refuse(config.db)
     except Misconfigured as error:
         yield Finding(False, str(error))
+
+
+def _folder(folder: Path) -> Iterator[Finding]:
+    if folder.exists() and not os.access(folder, os.W_OK | os.X_OK):
+        yield Finding(False, f"folder: {folder} can not be written by this user")
+
+
+def _orphan(path: Path) -> Iterator[Finding]:
+    if not path.exists() or path.stat().st_size == 0:
+        try:
+            damage.refuse_foreign(str(path))
+        except Misconfigured as error:
+            yield Finding(False, f"database: {error}")
+
+
+def _operator_token(path: Path) -> Iterator[Finding]:
+    if path.exists():
+        yield _secret("operator token", path)
 
 
 def _database(path: Path) -> Iterator[Finding]:
@@ -118,7 +140,7 @@ def _disk(folder: Path, min_free_bytes: int) -> Finding:
 
 def _keys(db: Path, path: Path) -> Iterator[Finding]:
     if path.exists():
-        yield _master_key(path)
+        yield _secret("master key", path)
     elif _keyed(db):
         yield Finding(
             False,
@@ -138,13 +160,13 @@ def _keyed(db: Path) -> int:
         return 0
 
 
-def _master_key(path: Path) -> Finding:
+def _secret(what: str, path: Path) -> Finding:
     try:
         mode, text = stat.S_IMODE(path.stat().st_mode), path.read_text(encoding="ascii").strip()
     except (OSError, UnicodeDecodeError) as error:
-        return Finding(False, f"master key: {path} can not be read: {error}")
+        return Finding(False, f"{what}: {path} can not be read: {error}")
     if not re.fullmatch("[0-9a-f]{64}", text):
-        return Finding(False, f"master key: {path} is not 64 hex digits; bring back the right file")
+        return Finding(False, f"{what}: {path} is not 64 hex digits; bring back the right file")
     if mode & 0o077:
-        return Finding(False, f"master key: others can read it (mode {mode:o}): chmod 600 {path}")
-    return Finding(True, f"master key: {path}")
+        return Finding(False, f"{what}: others can read it (mode {mode:o}): chmod 600 {path}")
+    return Finding(True, f"{what}: {path}")

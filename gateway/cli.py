@@ -13,7 +13,7 @@ from typing import Any, NoReturn
 
 from gateway import __version__, app, check, log, registry
 from gateway.config import Config, expected, flag, settings
-from gateway.errors import Misconfigured
+from gateway.errors import Misconfigured, Unavailable
 from gateway.log import one_line
 
 # What the verbs beside `serve` and `check` need to know of the settings.
@@ -26,7 +26,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         args = parser().parse_args(argv)
         act: Callable[[argparse.Namespace], int] = args.act
         return act(args)
-    except Misconfigured as error:
+    except (Misconfigured, Unavailable) as error:
         print(f"fieldpost: {one_line(str(error))}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:

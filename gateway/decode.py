@@ -7,7 +7,7 @@ import re
 from typing import Any, TypeVar
 
 import msgspec
-from msgspec import Raw, Struct
+from msgspec import UNSET, Raw, Struct
 
 from gateway.errors import Rejected
 from gateway.model import (
@@ -106,6 +106,10 @@ def _judge(place: int, raw: Raw, batch: Batch, clean: bool) -> None:
         reading, ignored = _read(Reading, raw)
         if not clean:
             ignored += _check_characters(reading)
+        if reading.value is UNSET:
+            if reading.error is not None:  # it stands for a value that is null, and says so
+                raise _Malformed("content")
+            reading.value = None
         if (reading.value, reading.text, reading.error).count(None) != 2:
             raise _Malformed("content")
         device, boot, n = parse_id(reading.id) or (None, None, None)

@@ -54,8 +54,7 @@ def _secret(path: Path) -> str:
         raise Misconfigured(f"{path} can not be read or made: {error}") from error
     if len(found) != _HEX_DIGITS or not set(found) <= set("0123456789abcdef"):
         raise Misconfigured(
-            f"{path} does not hold {_HEX_DIGITS} hex digits: bring back the right file; without it,"
-            " move it away, and every board must be given a new key"
+            f"{path} does not hold {_HEX_DIGITS} hex digits: bring back the right file"
         )
     if mode & 0o077:
         log.warning("%s can be read by others: chmod 600 %s", path, path)

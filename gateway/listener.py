@@ -18,7 +18,7 @@ def bind(host: str, port: int) -> socket.socket:
         return socket.create_server(
             address,
             family=family,
-            backlog=1024,  # fifty boards that come back together find room
+            backlog=128,  # asyncio accepts so many at a go, and must find files for them
             dualstack_ipv6=address[0] == "::" and socket.has_dualstack_ipv6(),
         )
     except OSError as error:

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from typing import Annotated, ClassVar, NamedTuple
 
-from msgspec import Meta, Raw, Struct
+from msgspec import UNSET, Meta, Raw, Struct, UnsetType
 
 MAX_READINGS = 64
 MAX_AT_MS = 4_102_444_800_000  # 2100-01-01
@@ -72,7 +72,7 @@ class Reading(Part):
 
     id: Annotated[str, Meta(min_length=1, max_length=128)]
     sensor: Annotated[str, Meta(min_length=1, max_length=64)]
-    value: float | bool | None = None
+    value: float | bool | UnsetType | None = UNSET
     text: Text255 | None = None
     error: Text255 | None = None
     unit: Annotated[str, Meta(max_length=32)] | None = None

@@ -8,12 +8,15 @@ from collections.abc import Callable
 from contextlib import closing, suppress
 from pathlib import Path
 from typing import TypeGuard
+from urllib.parse import quote
 
 from gateway.errors import Misconfigured
-from gateway.store import alarms
+from gateway.store import alarms, queries
 from gateway.store.migrate import APPLICATION_ID
 
 log = logging.getLogger(__name__)
+
+_sql = queries.load("devices")
 
 _HEADER = b"SQLite format 3\x00"
 _APPLICATION_ID_AT = 68  # https://www.sqlite.org/fileformat.html, "The Database Header"
@@ -27,19 +30,28 @@ def refuse_foreign(path: str) -> None:
         Misconfigured: it is a folder, not readable, or no database of Fieldpost's.
     """
     try:
-        Path(path).parent.mkdir(parents=True, exist_ok=True)
         with open(path, "rb") as file:
             head = file.read(_APPLICATION_ID_AT + 4)
     except FileNotFoundError:
-        return
+        head = b""
     except OSError as error:
         raise Misconfigured(f"can not open the database {path}: {error.strerror}") from error
     if not head:
+        _refuse_orphan(path)
         return
     ours = APPLICATION_ID.to_bytes(4, "big")
     if not head.startswith(_HEADER) or head[_APPLICATION_ID_AT:] != ours:
         what = "another program's database" if head.startswith(_HEADER) else "not a database"
         raise Misconfigured(f"{path} is {what}; it was not touched: give another --db")
+
+
+def _refuse_orphan(path: str) -> None:
+    wal = Path(path + "-wal")
+    if wal.exists() and wal.stat().st_size:
+        raise Misconfigured(
+            f"{path} is missing, and {wal} beside it holds what was stored last: bring the"
+            " database back, or move that file away to begin a new one"
+        )
 
 
 # What SQLite says when it is the file's fault or another's, and may pass; https://sqlite.org/rescode.html
@@ -56,6 +68,37 @@ _TROUBLE = frozenset(
     }
 )
 _DAMAGE = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB})
+
+
+class Moved(Exception):
+    """The database file is not where it was: what is written now would be lost with it."""
+
+    def __init__(self, path: str) -> None:
+        super().__init__(
+            f"{path} was moved or deleted while the gateway runs: bring it back, or start the"
+            " gateway again to begin a new one"
+        )
+
+
+class Place:
+    """Where an open database stands. `require` is asked before each answer that says stored."""
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+        self._file = _identity(path)
+
+    def require(self) -> None:
+        """Raise Moved unless the file at the path is still the one that was opened."""
+        if _identity(self._path) != self._file:
+            raise Moved(self._path)
+
+
+def _identity(path: str) -> tuple[int, int] | None:
+    try:
+        found = os.stat(path)
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
 
 
 def is_trouble(error: BaseException) -> bool:
@@ -103,10 +146,27 @@ def replace(
     aside = _move_aside(path, now_ms)
     if connection is not None:
         connection.close()
-    detail = f"the database was damaged ({error}); it is kept as {aside}, a new one was begun"
-    log.error("%s", detail)
     with closing(connect(path)) as anew:
+        kept = _salvage_devices(aside, anew, now_ms)
+        detail = (
+            f"the database was damaged ({error}); it is kept as {aside}, a new one was begun."
+            f" {kept} devices are registered as they were; any other needs `devices add` again,"
+            " and has the key it had"
+        )
+        log.error("%s", detail)
         alarms.open_alarm(anew, "database_damaged", Path(aside).name, detail, now_ms)
+
+
+def _salvage_devices(aside: str, anew: sqlite3.Connection, now_ms: int) -> int:
+    """Register again what can still be read of who was; return how many."""
+    kept = 0
+    try:
+        with closing(sqlite3.connect(f"file:{quote(aside)}?mode=ro", uri=True)) as old:
+            for name, generation in old.execute(_sql.keyed):
+                kept += anew.execute(_sql.register_again, (name, generation, now_ms)).rowcount
+    except sqlite3.Error:
+        pass  # what was read until here is kept
+    return kept
 
 
 def _move_aside(path: str, now_ms: int) -> str:

@@ -10,6 +10,7 @@ import sqlite3
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, closing
 from functools import partial
+from pathlib import Path
 from typing import TypeVar
 from urllib.parse import quote
 
@@ -53,6 +54,7 @@ def connect(path: str) -> sqlite3.Connection:
         if path != MEMORY:  # after the first migration: that one is atomic without a WAL
             connection.execute("PRAGMA journal_mode = WAL")
         connection.execute("PRAGMA wal_autocheckpoint = 4000")
+        connection.execute("PRAGMA journal_size_limit = 16777216")  # what a long reader made of it
     except BaseException:
         connection.close()
         raise
@@ -70,7 +72,10 @@ class Database:
         self.path = path
         self._epoch = 0  # goes up when the file was replaced
         self._readers: asyncio.Queue[_Reader] = asyncio.Queue()
-        self._writer = Writer(lambda: connect(path), on_damage=self._begin_anew)
+        self._place: damage.Place | None = None  # in memory there is none
+        self._writer = Writer(
+            self._connect, require_place=self._require_place, on_damage=self._begin_anew
+        )
 
     @classmethod
     async def open(cls, path: str, *, readers: int = 2) -> "Database":
@@ -143,6 +148,16 @@ class Database:
         finally:
             self._readers.put_nowait(reader)
 
+    def _connect(self) -> sqlite3.Connection:
+        connection = connect(self.path)
+        if self.path != MEMORY:
+            self._place = damage.Place(self.path)
+        return connection
+
+    def _require_place(self) -> None:
+        if self._place is not None:
+            self._place.require()
+
     def _report(self, error: sqlite3.Error, epoch: int, _: sqlite3.Connection) -> None:
         """Let the writer meet what a reader met, unless the file was replaced meanwhile."""
         if epoch == self._epoch:
@@ -206,9 +221,12 @@ def _prepare(path: str) -> None:
         return
     damage.refuse_foreign(path)
     try:
+        Path(path).parent.mkdir(parents=True, exist_ok=True)
         with closing(connect(path)) as connection:
             damage.check(connection, path)
     except sqlite3.Error as error:
         if not damage.is_damage(error):
             raise Misconfigured(f"can not open the database {path}: {error}") from error
         damage.replace(path, error, None, connect)
+    except OSError as error:
+        raise Misconfigured(f"can not make the folder of {path}: {error.strerror}") from error

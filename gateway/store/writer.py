@@ -22,6 +22,7 @@ log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 Item = TypeVar("Item")
+_LAST_WAIT_MS = 100
 Work = Callable[[sqlite3.Connection, list[Any]], list[Any]]
 
 
@@ -42,6 +43,8 @@ class Writer:
 
     Args:
         connect: opens the connection, in the writer's thread; again after damage.
+        require_place: raises when the file is not there any more; asked before a transaction
+            and before its answers.
         on_damage: called in the writer's thread when the file is damaged; afterwards the
             connection is opened anew.
         max_waiting: how many pieces of work may wait; beyond it `submit` raises Unavailable.
@@ -52,11 +55,13 @@ class Writer:
         self,
         connect: Callable[[], sqlite3.Connection],
         *,
+        require_place: Callable[[], None],
         on_damage: Callable[[sqlite3.Connection, sqlite3.Error], None],
         max_waiting: int = 2048,
         max_group: int = 256,
     ) -> None:
         self._connect = connect
+        self._require_place = require_place
         self._on_damage = on_damage
         self._max_waiting = max_waiting
         self._max_group = max_group
@@ -145,16 +150,19 @@ class Writer:
         try:
             if self._connection is None:
                 self._connection = self._connect()
+            self._require_place()
+            if self._closed:  # a lock that another process holds must not hold up our end
+                self._connection.execute(f"PRAGMA busy_timeout = {_LAST_WAIT_MS:d}")
             self._connection.execute("BEGIN IMMEDIATE")
         except Exception as error:
             raise _Refused(error) from error
         return self._connection
 
-    @staticmethod
-    def _commit(connection: sqlite3.Connection) -> None:
+    def _commit(self, connection: sqlite3.Connection) -> None:
         try:
             connection.execute("COMMIT")
-        except sqlite3.Error as error:
+            self._require_place()
+        except (sqlite3.Error, damage.Moved) as error:
             raise _Refused(error) from error
 
     def _cause(self, error: Exception) -> Exception:

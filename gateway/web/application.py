@@ -61,7 +61,8 @@ def _resources(
     db: Database, ingest: Ingest, config: Config, now_ms: Callable[[], int], disk: Disk
 ) -> list[Resource]:
     delivery, readings = Delivery(ingest, disk, config, now_ms), Readings(db)
-    devices, status, health = Devices(db, now_ms), Status(db, config, now_ms), Health(db, disk)
+    devices, health = Devices(db, now_ms), Health(db, disk)
+    status = Status(db, config, health, now_ms)
     return [
         ("POST", "/v1/readings", delivery.post, Need.DELIVER),
         ("GET", "/v1/readings", readings.get, Need.OPERATE),

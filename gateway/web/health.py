@@ -33,14 +33,18 @@ class Health:
         return web.Response(body=b'{"alive":true}', content_type="application/json")
 
     async def ready(self, request: web.Request) -> web.Response:
+        trouble = await self.trouble()
+        if trouble is not None:
+            raise Unavailable(trouble.detail, trouble.retry_after_s)
+        return web.Response(body=b'{"ready":true}', content_type="application/json")
+
+    async def trouble(self) -> Unavailable | None:
+        """Return why no reading can be stored just now, None if it can; at most 1 s old."""
         async with self._one_at_a_time:
             if self._monotonic() - self._looked_at >= _GOOD_FOR_S:
                 self._trouble = await self._find_trouble()
                 self._looked_at = self._monotonic()
-            trouble = self._trouble
-        if trouble is not None:
-            raise Unavailable(trouble.detail, trouble.retry_after_s)
-        return web.Response(body=b'{"ready":true}', content_type="application/json")
+            return self._trouble
 
     async def _find_trouble(self) -> Unavailable | None:
         try:

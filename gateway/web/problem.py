@@ -28,6 +28,7 @@ def of(failure: Exception, request_id: str) -> web.Response:
         case Rejected():
             return answer(failure.status, failure.detail, request_id)
         case Unavailable():
+            log.warning("put off: %s", failure.detail, extra={"request_id": request_id})
             again = {"Retry-After": str(failure.retry_after_s)}
             return answer(503, failure.detail, request_id, again)
         case web.HTTPException():

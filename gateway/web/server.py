@@ -1,6 +1,8 @@
 """Serves the application as aiohttp must be told to, and answers what aiohttp itself refuses."""
 
+import asyncio
 import logging
+import sys
 from typing import Any
 
 from aiohttp import web
@@ -8,7 +10,13 @@ from aiohttp import web
 from gateway.web import problem
 from gateway.web.envelope import PROTOCOL, request_id_of, stamp
 
+if sys.platform != "win32":
+    import resource
+
 log = logging.getLogger(__name__)
+
+_MOST_CONNECTIONS = 4000
+_OTHER_FILES = 64  # database, log, and those that are just being hung up on
 
 OPTIONS: dict[str, Any] = {
     "auto_decompress": False,  # would hide the signed bytes, and answers 500 to a torn body
@@ -37,6 +45,14 @@ class _Server(web.Server):
 class _Connection(web.RequestHandler):
     """One connection. What no handler of ours ever saw leaves as a problem all the same."""
 
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Take it, or hang up at once when there are so many that files could run out."""
+        super().connection_made(transport)
+        assert isinstance(transport, asyncio.Transport)
+        assert self._manager is not None
+        if len(self._manager.connections) > _most_connections():
+            transport.abort()
+
     def handle_error(
         self,
         request: web.BaseRequest,
@@ -57,6 +73,13 @@ class _Connection(web.RequestHandler):
         if PROTOCOL not in resp.headers:
             resp = _own(resp.status, resp.reason, request)
         return await super().finish_response(request, resp, start_time)
+
+
+def _most_connections() -> int:
+    """Return how many connections this process can hold and still open its other files."""
+    if sys.platform == "win32":
+        return _MOST_CONNECTIONS
+    return min(resource.getrlimit(resource.RLIMIT_NOFILE)[0] - _OTHER_FILES, _MOST_CONNECTIONS)
 
 
 def _own(status: int, detail: str, request: web.BaseRequest) -> web.Response:

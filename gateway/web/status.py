@@ -13,6 +13,7 @@ from gateway.store import alarms, pages
 from gateway.store.database import Database
 from gateway.web import devices
 from gateway.web.accept import preferred
+from gateway.web.health import Health
 
 JSON = "application/json"
 HTML = "text/html"
@@ -31,14 +32,17 @@ HEADERS = {
 
 
 class Status:
-    def __init__(self, db: Database, config: Config, now_ms: Callable[[], int]) -> None:
+    def __init__(
+        self, db: Database, config: Config, health: Health, now_ms: Callable[[], int]
+    ) -> None:
         self._db = db
         self._config = config
+        self._health = health
         self._now_ms = now_ms
 
     async def get(self, request: web.Request) -> web.Response:
         """Answer as JSON."""
-        status = await status_of(self._db, self._now_ms())
+        status = await status_of(self._db, self._health, self._now_ms())
         return web.Response(
             body=msgspec.json.encode(status),
             content_type=JSON,
@@ -52,7 +56,7 @@ class Status:
         now_ms = self._now_ms()
         context = {
             "now_ms": now_ms,
-            "status": await status_of(self._db, now_ms),
+            "status": await status_of(self._db, self._health, now_ms),
             "devices": await devices.described(self._db, now_ms, "", _MOST_DEVICES),
             "readings": await pages.newest_readings(self._db, _MOST_READINGS),
             "open": self._config.open,
@@ -63,11 +67,13 @@ class Status:
         return response
 
 
-async def status_of(db: Database, now_ms: int) -> dict[str, Any]:
+async def status_of(db: Database, health: Health, now_ms: int) -> dict[str, Any]:
     """Return the status in the form that docs/protocol.md gives it."""
+    trouble = await health.trouble()
     counts = await pages.counts(db, now_ms)
     open_alarms = [dict(row) for row in await alarms.list_open(db)]
-    troubles = _troubles(counts, len(open_alarms))
+    troubles = [f"no reading can be stored: {trouble.detail}"] if trouble else []
+    troubles += _troubles(counts, len(open_alarms))
     return {
         "ok": not troubles,
         "headline": ", ".join(troubles) if troubles else _all_well(counts),

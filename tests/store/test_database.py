@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from gateway.errors import Misconfigured, Unavailable
+from gateway.store import devices
 from gateway.store.database import MEMORY, Database
 from gateway.store.migrate import APPLICATION_ID, migrations, newest
 
@@ -316,6 +317,59 @@ async def test_damage_that_a_reader_meets_is_moved_aside_too(tmp_path: Path) -> 
         await names(database)
     assert await names(database) == []
     assert len(list(tmp_path.glob("fieldpost.db.damaged-*"))) >= 1
+    await database.close()
+
+
+async def test_nothing_is_acknowledged_into_a_file_that_is_not_there_any_more(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "fieldpost.db"
+    database = await Database.open(str(path))
+    await add(database, "a")
+    path.rename(tmp_path / "elsewhere.db")
+    with pytest.raises(Unavailable, match="moved or deleted"):
+        await add(database, "b")
+    (tmp_path / "elsewhere.db").rename(path)
+    await add(database, "c")
+    assert await names(database) == ["a", "c"]
+    await database.close()
+
+
+async def test_a_wal_without_its_database_is_refused_and_untouched(tmp_path: Path) -> None:
+    wal = tmp_path / "fieldpost.db-wal"
+    wal.write_bytes(b"what was stored last")
+    for database in (None, b""):
+        if database is not None:
+            (tmp_path / "fieldpost.db").write_bytes(database)
+        with pytest.raises(Misconfigured, match="stored last"):
+            await Database.open(str(tmp_path / "fieldpost.db"))
+        assert wal.read_bytes() == b"what was stored last"
+
+
+async def test_devices_that_can_still_be_read_stay_registered(tmp_path: Path) -> None:
+    path = tmp_path / "fieldpost.db"
+    database = await Database.open(str(path))
+    await devices.register(database, "shed", 1)
+    await database.write(
+        lambda c: (
+            c.executemany(
+                "INSERT INTO alarm (kind, subject, detail, opened_at_ms) VALUES (?, ?, ?, 0)",
+                [("gap", str(n), "x" * 500) for n in range(200)],
+            )
+            and None
+        )
+    )
+    await database.close()
+    with open(path, "r+b") as file:  # the last pages only
+        size = file.seek(0, os.SEEK_END)
+        file.seek(size - 8 * 4096)
+        file.write(b"\xa5" * (8 * 4096))
+    database = await Database.open(str(path))
+    assert await devices.generation(database, "shed") == 1
+    alarm = await database.one("SELECT kind, detail FROM alarm")
+    assert alarm is not None
+    assert alarm["kind"] == "database_damaged"
+    assert "1 devices are registered as they were" in alarm["detail"]
     await database.close()
 
 

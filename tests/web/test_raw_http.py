@@ -229,3 +229,20 @@ async def test_few_large_bodies_are_read_at_once_and_small_ones_all_the_while(
     for one in still_read:
         one.cancel()
     await asyncio.wait(still_read)
+
+
+async def test_beyond_the_most_connections_it_hangs_up_and_goes_on_answering(
+    house: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("gateway.web.server._MOST_CONNECTIONS", 20)
+    opened = [await asyncio.open_connection("127.0.0.1", house.port) for _ in range(40)]
+    async with asyncio.timeout(10):
+        ended = await asyncio.gather(
+            *(asyncio.wait_for(reader.read(1), 1) for reader, _ in opened), return_exceptions=True
+        )
+    hung_up = [end for end in ended if end == b"" or isinstance(end, ConnectionError)]
+    assert len(hung_up) >= 20
+    for _, writer in opened:
+        writer.close()
+    answer = await house.ask("GET", "/healthz")
+    assert answer.status == 200

@@ -225,3 +225,13 @@ async def test_a_reading_of_any_instant_can_be_shown(open_mode: House) -> None:
         open_mode, {"device": "esp32-2", "sent_ms": 0, "readings": [ends[1] | {"id": "y"}]}
     )
     assert "esp32-2" in await page(open_mode)
+
+
+async def test_a_gateway_that_can_not_store_does_not_say_that_all_is_well(
+    open_house: Open,
+) -> None:
+    house = await open_house(open=True, min_free_bytes=2**50)
+    found = await status(house)
+    assert found["ok"] is False
+    assert "no reading can be stored" in found["headline"]
+    assert "no reading can be stored" in said(await page(house))
