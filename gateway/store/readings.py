@@ -20,8 +20,9 @@ from gateway.store.books import Book
 
 _sql = queries.load("readings")
 _CONFLICT = "id was used before for another reading"
-# Whole rows in one INSERT; few sizes, so that few statements are kept prepared.
-_INSERT_SIZES = (512, 64, 8, 1)
+# Rows in one INSERT. What is left of a group goes in one of its own size: so few and small
+# statements are kept prepared.
+_INSERT_SIZES = (512, 64)
 
 Row = tuple[object, ...]
 
@@ -77,12 +78,12 @@ class _Group:
         """Insert what is new, in order, and return how many rows that were."""
         left = list(rows)
         stored = 0
-        for size in _INSERT_SIZES:
+        while left:
+            size = next((size for size in _INSERT_SIZES if size <= len(left)), len(left))
             insert = queries.for_rows(_sql.add_reading, size)
-            while len(left) >= size:
-                piece, left = left[:size], left[size:]
-                values = list(chain.from_iterable(piece))
-                stored += self._connection.execute(insert, values).rowcount
+            values = list(chain.from_iterable(left[:size]))
+            stored += self._connection.execute(insert, values).rowcount
+            left = left[size:]
         return stored
 
     def _compare(self, stored: int) -> tuple[list[int], list[list[Refusal]]]:

@@ -68,7 +68,8 @@ class Writer:
         self._connection: sqlite3.Connection | None = None
         self._waiting = 0  # touched on the loop only
         self._arrived: list[_Request] = []  # in this turn of the loop
-        self._queue: queue.SimpleQueue[_Request | None] = queue.SimpleQueue()
+        self._queue: queue.SimpleQueue[list[_Request]] = queue.SimpleQueue()  # []: the end
+        self._next: list[_Request] | None = None  # taken from the queue, and did not fit any more
         self._loop = asyncio.get_running_loop()
         self._thread = threading.Thread(target=self._run, name="writer", daemon=True)
         self._closed = False
@@ -96,26 +97,31 @@ class Writer:
         if not self._closed:
             self._closed = True
             self._hand_over()
-            self._queue.put(None)
+            self._queue.put([])
         await asyncio.to_thread(self._thread.join)
 
     def _hand_over(self) -> None:
-        for request in self._arrived:
-            self._queue.put(request)
+        for start in range(0, len(self._arrived), self._max_group):
+            self._queue.put(self._arrived[start : start + self._max_group])
         self._arrived = []
 
     def _run(self) -> None:
-        while (request := self._queue.get()) is not None:
-            group = [request]
-            while len(group) < self._max_group and not self._queue.empty():
-                more = self._queue.get()
-                if more is None:
-                    self._queue.put(None)
-                    break
-                group.append(more)
+        while group := self._next_group():
             self._loop.call_soon_threadsafe(self._answer, self._store(group))
         if self._connection is not None:
             self._connection.close()
+
+    def _next_group(self) -> list[_Request]:
+        """Wait for work and return all there is, as far as it fits; an empty list is the end."""
+        group = self._queue.get() if self._next is None else self._next
+        self._next = None
+        while group and not self._queue.empty():
+            more = self._queue.get()
+            if not more or len(group) + len(more) > self._max_group:
+                self._next = more
+                break
+            group = group + more
+        return group
 
     def _store(self, group: list[_Request]) -> list[_Outcome]:
         """Store a group in one transaction. Where a piece of work fails, each is tried alone."""

@@ -25,20 +25,21 @@ INSERT INTO sensor (device_id, name) VALUES (?, ?)
 RETURNING id
 
 -- name: update_devices
+-- Each change is an array with the fields of books.Change, in order.
 UPDATE device
 SET
-    stored = stored + (change.value ->> '$.stored'),
-    duplicates = duplicates + (change.value ->> '$.duplicates'),
-    quarantined = quarantined + (change.value ->> '$.quarantined'),
-    ignored = ignored + (change.value ->> '$.ignored'),
-    last_seen_at_ms = coalesce(change.value ->> '$.last_seen_at_ms', last_seen_at_ms),
-    boot = coalesce(change.value ->> '$.boot', device.boot),
-    seq = coalesce(change.value ->> '$.seq', seq),
-    health = coalesce(change.value ->> '$.health', health),
-    crash = coalesce(change.value ->> '$.crash', crash),
-    crash_at_ms = coalesce(change.value ->> '$.crash_at_ms', crash_at_ms)
+    stored = stored + (change.value ->> 1),
+    duplicates = duplicates + (change.value ->> 2),
+    quarantined = quarantined + (change.value ->> 3),
+    ignored = ignored + (change.value ->> 4),
+    last_seen_at_ms = coalesce(change.value ->> 5, last_seen_at_ms),
+    boot = coalesce(change.value ->> 6, device.boot),
+    seq = coalesce(change.value ->> 7, seq),
+    health = coalesce(change.value ->> 8, health),
+    crash = coalesce(change.value ->> 9, crash),
+    crash_at_ms = coalesce(change.value ->> 10, crash_at_ms)
 FROM json_each(?) AS change
-WHERE device.id = change.value ->> '$.id'
+WHERE device.id = change.value ->> 0
 
 -- name: raise_highest
 UPDATE boot
