@@ -34,6 +34,7 @@ check: $(READY) ## lint, format, types
 campaign: $(READY) ## crashes, power cuts and invented input for about SECONDS=600, repeatable by SEED=
 	@echo "campaign: SECONDS=$(SECONDS) SEED=$(SEED)"
 	$(BIN)/python -m tools.prove --boards 5 --kills $$(( $(SECONDS) / 6 )) --seconds $$(( $(SECONDS) / 2 )) --seed $(SEED)
+	$(BIN)/python -m tools.outage --boards 5 --seconds $$(( $(SECONDS) / 4 ))
 	$(BIN)/python -m tools.powercut --seconds $$(( $(SECONDS) / 4 )) --seed $(SEED)
 	CAMPAIGN_EXAMPLES=$$(( $(SECONDS) * 10 )) $(BIN)/pytest -m hypothesis --hypothesis-profile=campaign --hypothesis-seed=$(SEED)
 

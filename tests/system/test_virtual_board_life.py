@@ -201,6 +201,20 @@ def test_a_log_that_nobody_reads_does_not_hold_up_the_stop(tmp_path: Path) -> No
             board.kill()
 
 
+def test_a_log_that_nobody_reads_does_not_hold_up_the_board(tmp_path: Path) -> None:
+    """As on a serial line: what nobody reads is lost, and the board goes on."""
+    noisy = "import machine\nn = 0\nwhile True:\n    print('x' * 1000)\n    n += 1\n"
+    noisy += "    if n % 100 == 0:\n        machine.trace('put', str(n))\n"
+    made, trace = firmware(tmp_path / "firmware", noisy), tmp_path / "trace"
+    command = [sys.executable, "-m", "tools.virtual_board", "--firmware", str(made)]
+    command += ["--flash", str(tmp_path / "board.img"), "--gateway", "http://127.0.0.1:9"]
+    with subprocess.Popen([*command, "--trace", str(trace)], stdout=subprocess.PIPE) as board:
+        try:
+            until(lambda: trace.exists() and '{"put": "1000"}' in trace.read_text())
+        finally:
+            board.kill()
+
+
 def waiting_bytes(pipe: int) -> int:
     return int.from_bytes(fcntl.ioctl(pipe, termios.FIONREAD, bytes(4)), sys.byteorder)
 
