@@ -15,7 +15,7 @@ import os
 from dead_letter import DeadLetter
 from framed import MAX_DATA_BYTES
 from mark import Mark
-from shelf import Shelf
+from shelf import Shelf, holds_block
 from slots import INLINE_BYTES
 
 _MAX_SLOTS = 128  # when there is no room to fold: a folder stays below some 200 files
@@ -37,12 +37,12 @@ class Outbox:
         self._mark = Mark(folder, names)
         self.dropped = self._mark.dropped
         self._shelf = Shelf(folder, names, self._mark.settled)
+        self._index = self._shelf.index
         self._dead = DeadLetter(folder + "/dead", max_dead)
-        newest = self._shelf.files()[-1:]
-        self._next = max(1, self._mark.limit, newest[0].last + 1 if newest else 0)
+        self._next = max(self._mark.limit, self._index.newest_key() + 1)
 
     def __len__(self):
-        return len(self._shelf)
+        return self._index.count
 
     @property
     def torn(self):
@@ -75,7 +75,7 @@ class Outbox:
     def batch(self, count, nbytes):
         # [(key, bytes), …] oldest first, at least one if any waits. Removes nothing.
         found = []
-        for file in self._shelf.files():
+        for file in self._index.files():
             if found and len(found) >= count:
                 break
             for key, data in self._shelf.records(file, max(1, count - len(found))):
@@ -87,10 +87,7 @@ class Outbox:
 
     def remove(self, keys):
         # Unknown keys are ignored. What the flash refuses to write down comes back after a restart.
-        keys = set(keys)
-        if keys:
-            self._shelf.strike(keys)
-            self._settle()
+        self._settle(self._shelf.strike(keys))
 
     def bury(self, key, reason):
         # Unknown keys are ignored. OSError if the dead letter can not be written: it still waits.
@@ -108,10 +105,8 @@ class Outbox:
         self._shelf.store(key, data)
         return key
 
-    def _settle(self):
-        empty = self._shelf.take_empty()
-        oldest = self._shelf.oldest_key()
-        settled = (self._next if oldest is None else oldest) - 1
+    def _settle(self, empty):
+        settled = self._index.settle(self._next)
         if settled > self._mark.settled:
             try:
                 self._mark.write(settled, self.dropped, self._next)
@@ -121,16 +116,16 @@ class Outbox:
             self._shelf.erase(file, self._mark.settled)
 
     def _make_room(self, nbytes):
-        shelf = self._shelf
-        while len(shelf) and (
-            len(shelf) >= self._max_count or shelf.nbytes() + nbytes > self._max_bytes
+        waiting = self._index
+        while waiting.count and (
+            waiting.count >= self._max_count or waiting.nbytes + nbytes > self._max_bytes
         ):
             self._drop(1)
         self._puts_to_fold -= 1
-        must_fold = self._puts_to_fold <= 0 and shelf.must_fold()
-        if must_fold and not (self._look(1) and shelf.fold()):
+        must_fold = self._puts_to_fold <= 0 and self._shelf.must_fold()
+        if must_fold and not (self._look(1) and self._shelf.fold()):
             self._puts_to_fold = _PUTS_BETWEEN_FOLDS
-        if len(shelf.in_slots) >= _MAX_SLOTS:
+        if len(waiting.in_slots) >= _MAX_SLOTS:
             self._drop_oldest_file()
         self._puts_to_look -= 1 if nbytes <= INLINE_BYTES else _PUTS_IN_A_BLOCK
         if self._puts_to_look <= 0:
@@ -141,7 +136,7 @@ class Outbox:
         # is not asked at each put. Only what holds a block has to go: when it is others who fill
         # the flash, the newest small records stay.
         spare = self._spare_blocks() - blocks
-        while spare < 1 and self._shelf.oldest_holds_block():
+        while spare < 1 and holds_block(self._index.oldest()):
             self._drop_oldest_file()
             spare = self._spare_blocks() - blocks
         self._puts_to_look = _PUTS_IN_A_BLOCK * max(1, spare)
@@ -152,20 +147,18 @@ class Outbox:
         return statvfs(self._folder)[4] - self._free_blocks if statvfs else 1 << 20
 
     def _drop_oldest_file(self):
-        oldest = self._shelf.files()[0]
-        while oldest in self._shelf.files()[:1]:
+        oldest = self._index.oldest()
+        while oldest == self._index.oldest():
             self._drop(_DROPS_AT_ONCE)
 
     def _drop(self, count):
         # The oldest records of the oldest file.
-        records = self._shelf.records(self._shelf.files()[0], count)
+        records = self._shelf.records(self._index.oldest(), count)
         if self._on_drop:
             for key, data in records:
                 self._on_drop(key, data)
-        if records:
-            self.dropped += len(records)
-            self._shelf.strike({key for key, _ in records})
-            self._settle()
+        self.dropped += len(records)
+        self._settle(self._shelf.strike([key for key, _ in records]))
 
 
 def _names(folder):

@@ -8,9 +8,10 @@ import os
 
 import framed
 
-INLINE_BYTES = 128 - framed.HEADER_BYTES  # a longer record has a block of its own until folded
+_INLINE_FILE_BYTES = 128
+INLINE_BYTES = _INLINE_FILE_BYTES - framed.HEADER_BYTES  # a longer record has a block until folded
+_MOST_BYTES = framed.HEADER_BYTES + framed.MAX_DATA_BYTES
 _ENOSPC = 28
-_FREE, _UNUSABLE = 0, -1
 
 
 class Slots:
@@ -19,37 +20,49 @@ class Slots:
         self._numbers = [
             int(name, 16) for name in names if len(name) == 2 and framed.numbers(name, 1)
         ]
-        self._keys = [_FREE] * (max(self._numbers) + 1 if self._numbers else 0)  # slot -> key
+        # Of each slot: the key that waits there, -key if it is stale, 0 if it is free, None if it
+        # can not be used.
+        self._keys = [0] * (max(self._numbers) + 1 if self._numbers else 0)
 
     def open(self):
-        # ([(key, bytes), …] of the whole records, how many slots are torn or can not be read).
-        found = []
+        # Yields (key, bytes) of each whole record, (None, 0) for each that is torn or unreadable.
         for slot in self._numbers:
             try:
                 record = self._read(slot)
             except OSError:
-                self._keys[slot] = _UNUSABLE
-                continue
+                record = self._keys[slot] = None
             if record:
-                self._keys[slot] = record[0]
-                found.append((record[0], len(record[1])))
-        return sorted(found), len(self._numbers) - len(found)
+                self._keys[slot] = -record[0]
+            yield (record[0], len(record[1])) if record else (None, 0)
 
-    def read(self, key):
-        # (key, data), or None if it is damaged; OSError.
-        return self._read(self._keys.index(key))
+    def keep(self, key):
+        # It waits, and must not be written over.
+        self._keys[self._keys.index(-key)] = key
+
+    def release(self, key):
+        self._keys[self._keys.index(key)] = -key
+
+    def walk(self, key, visit):
+        # As segment.walk, with one record.
+        record = self._read(self._keys.index(key))
+        if not record:
+            return 0, 0
+        return None if visit(*record) else (1, len(record[1]))
 
     def _read(self, slot):
         with open(self._path(slot), "rb") as file:
-            return framed.unpack(file.read(framed.HEADER_BYTES + framed.MAX_DATA_BYTES + 1))
+            frame = file.read(_INLINE_FILE_BYTES)
+            if len(frame) == _INLINE_FILE_BYTES:
+                frame += file.read(_MOST_BYTES)
+            return framed.unpack(frame)
 
     def _path(self, slot):
         return "%s/%02x" % (self._folder, slot)
 
-    def store(self, key, data, waiting):
-        # Durable on return. `waiting` are the keys that must not be written over.
-        slot = self._free(waiting)
-        self._keys[slot] = _UNUSABLE
+    def store(self, key, data):
+        # Durable on return; OSError.
+        slot = self._free()
+        self._keys[slot] = None
         try:
             with open(self._path(slot), "wb") as file:
                 file.write(framed.pack(key, data))
@@ -59,21 +72,21 @@ class Slots:
             raise
         self._keys[slot] = key
 
-    def _free(self, waiting):
+    def _free(self):
         for slot, key in enumerate(self._keys):
-            if key != _UNUSABLE and key not in waiting:
+            if key is not None and key <= 0:
                 return slot
-        self._keys.append(_FREE)
+        self._keys.append(0)
         return len(self._keys) - 1
 
     def wipe(self, first, last):
-        # Deletes the slots with these keys: their records must not be found at the next opening.
+        # Deletes the stale slots with these keys: they must not be found at the next opening.
         for slot, key in enumerate(self._keys):
-            if first <= key <= last:
+            if key is not None and first <= -key <= last:
                 self._erase(slot)
 
     def _erase(self, slot):
-        self._keys[slot] = _FREE
+        self._keys[slot] = 0
         try:
             os.remove(self._path(slot))
         except OSError:

@@ -8,7 +8,7 @@ BLOCK_BYTES = 4096
 BLOCKS = 128
 ERASED = b"\xff" * BLOCK_BYTES
 COUNT = 4000
-FIRMWARE_BYTES = 96 * 1024  # what the rest of the firmware may take
+FIRMWARE_BYTES = 88 * 1024  # what the rest of the firmware may take
 
 
 class FileFlash:

@@ -163,6 +163,30 @@ def test_bury_without_room_leaves_the_record_waiting(board: Board) -> None:
     assert bench.outbox.dead == 1
 
 
+def test_a_letter_that_could_not_be_written_leaves_no_file(board: Board) -> None:
+    bench = Bench(board, free_blocks=0)
+    keys = bench.put(2) + bench.put(1, 1000)
+    bench.outbox.bury(keys[0], "bad")
+    bench.fill(leave=0)
+    with pytest.raises(OSError, match="28"):
+        bench.outbox.bury(keys[2], "bad")
+    assert len(board.os.listdir("/outbox/dead")) == bench.outbox.dead == 1
+
+
+def test_a_segment_is_dropped_in_pieces_that_fit_in_ram(board: Board) -> None:
+    told = []
+
+    def on_drop(key: int, data: bytes) -> None:
+        told.append(key)
+        if len(told) == 40:
+            raise RuntimeError("no more")
+
+    bench = Bench(board, on_drop=on_drop)
+    with pytest.raises(RuntimeError, match="no more"):
+        bench.put(2000)
+    assert 40 - 16 <= bench.outbox.dropped < 40
+
+
 @pytest.mark.parametrize("size", [200, 1024])
 def test_long_records_give_their_blocks_back(board: Board, size: int) -> None:
     bench = Bench(board)

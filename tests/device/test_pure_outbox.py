@@ -450,3 +450,38 @@ def test_records_of_which_one_begins_another_come_back():
         outbox.put(one)
     assert len(spans()) > 1
     assert [one for _, one in opened().batch(ALL, ALL)] == data
+
+
+def test_the_order_stays_when_a_segment_is_damaged():
+    outbox, keys = filled(170)
+    first = [path for path in files("s") if path.startswith("outbox/s1-")]
+    change(first[0], 81 + 30, b"?")
+    assert waiting(outbox) == keys[:1] + keys[2:]
+    assert waiting(outbox) == keys[:1] + keys[2:]
+
+
+def test_a_slot_that_can_not_be_written_is_left_alone():
+    outbox, keys = filled(1)
+    outbox.remove(keys)
+    os.remove("outbox/00")
+    os.mkdir("outbox/00")
+    raises(OSError, outbox.put, b"lost")
+    key = outbox.put(b"kept")
+    assert outbox.batch(9, ALL) == [(key, b"kept")]
+
+
+def test_without_its_mark_it_uses_no_key_of_a_waiting_record():
+    for count in (5, 100):
+        outbox, keys = filled(count)
+        os.remove(files("m")[0])
+        outbox = opened()
+        assert outbox.put(b"new") > keys[-1]
+        outbox.remove(waiting(outbox))
+
+
+def test_the_count_of_the_dead_outlives_their_letters():
+    outbox, keys = filled(3, max_dead=0)
+    for key in keys:
+        outbox.bury(key, "bad")
+    assert opened(max_dead=0).dead == 3
+    assert len(list(opened(max_dead=0).dead_letters())) <= 1
