@@ -1,4 +1,4 @@
-# PURE, in RAM only: the files with waiting records, and which of their records are gone.
+# PURE: the files with waiting records, in RAM, and which of their records are gone.
 #
 # One tuple for each file and none for each record, and nothing large in one piece: a board's heap
 # has many holes and no large ones.

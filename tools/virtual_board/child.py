@@ -86,9 +86,13 @@ class Child:
 
 
 def _relay(stdout: IO[bytes]) -> None:
+    # Whole lines only: the firmware prints in pieces, and its stderr must not fall between them.
+    line = b""
     with stdout:
         while chunk := os.read(stdout.fileno(), 65536):
-            _log(chunk)
+            whole, newline, line = (line + chunk).rpartition(b"\n")
+            _log(whole + newline)
+        _log(line)
 
 
 def _log(data: bytes) -> None:
