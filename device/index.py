@@ -85,10 +85,14 @@ class Index:
     def is_gone(self, key):
         return key <= self._settled or key in self._gone
 
+    def went_early(self, key):
+        return key in self._gone
+
     def go(self, key, oldest):
         # This record waits no longer; `oldest` if no older one does.
         if oldest:
             self._settled = max(self._settled, key)
+            self._gone.discard(key)
         else:
             self._gone.add(key)
 

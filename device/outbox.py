@@ -106,7 +106,7 @@ class Outbox:
         return key
 
     def _settle(self, empty):
-        settled = self._index.settle(self._next)
+        settled = self._shelf.settle(self._next)
         if settled > self._mark.settled:
             try:
                 self._mark.write(settled, self.dropped, self._next)

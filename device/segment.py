@@ -40,7 +40,7 @@ def write(path, records):
     return count
 
 
-def walk(path, visit):
+def walk(path, first_key, last_key, visit):
     # visit(key, data) for each whole record, until it returns True: then None is returned, else
     # (count, bytes) of the whole records. Raises OSError, so visit must do no I/O of its own.
     count = nbytes = 0
@@ -55,7 +55,7 @@ def walk(path, visit):
             data = first[: shared[0]] + source.read(length - shared[0])
             first = first or data
             record = framed.unpack(header + data)
-            if record:
+            if record and first_key <= record[0] <= last_key:
                 count += 1
                 nbytes += length
                 if visit(*record):

@@ -80,7 +80,7 @@ class Shelf:
             if is_slot(file):
                 whole = self._slots.walk(file.first, visit)
             else:
-                whole = segment.walk(self._path(file), visit)
+                whole = segment.walk(self._path(file), file.first, file.last, visit)
         except OSError:
             self.torn += self.index.waiting_in(file)
             self._forget(file)
@@ -174,6 +174,13 @@ class Shelf:
         if file:
             self.index.wait(file, count, nbytes)
         return None if count else file
+
+    def settle(self, next_key):
+        # Every key up to the returned one is gone.
+        oldest = self.index.oldest()
+        if oldest and self.index.went_early(oldest.first):
+            self._strike(oldest, ())
+        return self.index.settle(next_key)
 
     def erase(self, file, settled):
         # What the mark does not cover is deleted, and so is what holds a block.

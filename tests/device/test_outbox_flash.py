@@ -135,6 +135,36 @@ def test_without_room_for_a_fold_nothing_is_lost_and_it_is_not_tried_each_time(
     assert board.calls["statvfs"] < 12
 
 
+def test_without_room_for_a_segment_the_newest_stay_in_their_slots(board: Board) -> None:
+    bench = Bench(board)
+    bench.put(130)
+    bench.fill(leave=6)
+    least = 130
+    for _ in range(300):
+        bench.put(1)
+        least = min(least, len(bench.outbox))
+    assert bench.outbox.dropped > 0
+    assert least >= 80
+    assert bench.names("s") == []
+
+
+def test_a_fold_that_can_not_be_renamed_changes_nothing(board: Board) -> None:
+    bench = Bench(board)
+    rename = board.os.rename
+
+    def no_fold(old: str, new: str) -> None:
+        if old.endswith("/tmp"):
+            raise OSError(28, "no room")
+        rename(old, new)
+
+    board.os.rename = no_fold  # type: ignore[method-assign]
+    keys = bench.put(100)
+    assert bench.waiting() == keys
+    assert len(bench.outbox) == 100
+    assert bench.outbox.torn == 0
+    assert bench.names("tmp") == []
+
+
 def test_what_the_mark_can_not_tell_is_deleted_one_by_one(board: Board) -> None:
     bench = Bench(board)
     keys = bench.put(110)

@@ -161,6 +161,15 @@ def test_a_folded_record_that_was_removed_out_of_order_is_gone_until_opening():
     assert waiting(opened()) == keys[9:]
 
 
+def test_what_went_early_stays_gone_once_all_before_it_is():
+    outbox, _ = filled(170)
+    first, _ = spans()[1]
+    outbox.remove(range(first, first + 3))
+    outbox.remove(range(1, first))
+    assert waiting(outbox) == list(range(first + 3, 171))
+    assert waiting(opened()) == list(range(first + 3, 171))
+
+
 def test_a_whole_segment_that_was_removed_out_of_order_stays_removed():
     outbox, _ = filled(170)
     first, last = spans()[1]
@@ -384,7 +393,9 @@ def test_a_file_that_vanished_or_can_not_be_read_costs_only_itself():
     os.remove(files("s")[0])
     os.remove("outbox/00")
     os.mkdir("outbox/00")
-    outbox.batch(ALL, ALL)
+    found = waiting(outbox)
+    assert len(outbox) == len(found)
+    assert outbox.torn == 90 - len(found)
     outbox = opened()
     for number in range(60):
         outbox.put(record(number))
@@ -485,3 +496,31 @@ def test_the_count_of_the_dead_outlives_their_letters():
         outbox.bury(key, "bad")
     assert opened(max_dead=0).dead == 3
     assert len(list(opened(max_dead=0).dead_letters())) <= 1
+
+
+def test_a_segment_of_which_no_record_was_whole_goes_at_opening():
+    os.mkdir("outbox")
+    with open("outbox/s1-5-0-0", "wb") as file:
+        file.write(b"?" * 400)
+    outbox, keys = filled(5, max_count=3)
+    assert files("s") == []
+    assert waiting(outbox) == keys[2:]
+
+
+def test_segments_are_in_order_whatever_their_names():
+    outbox, keys = filled(400)
+    outbox.remove(keys[:70])
+    outbox = opened()
+    assert len(outbox) == 330
+    assert waiting(outbox) == keys[70:]
+
+
+def test_records_beyond_the_span_of_their_segments_name_do_not_count():
+    outbox, keys = filled(90)
+    (path,) = files("s")
+    os.rename(path, "outbox/s1-9" + path[path.index("-", 11) :])
+    outbox = opened(max_count=60)
+    assert waiting(outbox)[:9] == keys[:9]
+    for number in range(90):
+        outbox.put(record(number))
+    assert len(outbox) == len(waiting(outbox)) == 60
