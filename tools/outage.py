@@ -18,7 +18,8 @@ from typing import Any
 from tools.children import Children
 from tools.scene import Scene, VirtualBoard
 
-STEP_S = 0.25  # nearer than this two attempts are together; two in a row are in step
+STEP_S = 0.1  # waits that differ by less are equal
+IN_A_ROW = 3  # so many equal ones are no chance: 1 in 8,000 for the first three waits of a pair
 LOOK_S = 0.05
 WARM_UP_S = 3.0
 
@@ -36,14 +37,15 @@ def out_of_order(database: Path) -> int:
 
 
 def in_step(attempts_s: dict[str, list[float]]) -> list[str]:
-    """Return the pairs of boards that knocked together twice in a row."""
+    """Return the pairs of boards that waited equally long, several times in a row.
+
+    When they began to fail does not matter: boards without jitter keep their distance for ever.
+    """
+    waits = {name: [b - a for a, b in pairwise(at_s)] for name, at_s in attempts_s.items()}
     pairs = []
-    for one, other in combinations(sorted(attempts_s), 2):
-        together = [
-            any(abs(at_s - with_s) <= STEP_S for with_s in attempts_s[other])
-            for at_s in attempts_s[one]
-        ]
-        if any(a and b for a, b in pairwise(together)):
+    for one, other in combinations(sorted(waits), 2):
+        equal = [abs(a - b) <= STEP_S for a, b in zip(waits[one], waits[other], strict=False)]
+        if any(all(equal[at : at + IN_A_ROW]) for at in range(len(equal) - IN_A_ROW + 1)):
             pairs.append(f"{one} and {other}")
     return pairs
 
