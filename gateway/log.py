@@ -61,3 +61,9 @@ def _extras(record: logging.LogRecord) -> dict[str, object]:
 def _instant(record: logging.LogRecord) -> str:
     stamp = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(record.created))
     return f"{stamp}.{int(record.msecs):03d}Z"
+
+
+def of_job(job_id: int, request_id: str | None) -> "logging.LoggerAdapter[logging.Logger]":
+    """Return a logger whose lines carry the job and the request that asked for it."""
+    extra = {"job_id": job_id, "request_id": request_id}
+    return logging.LoggerAdapter(logging.getLogger("gateway.job"), extra)
