@@ -56,7 +56,7 @@ class _Group:
 
     def _row(self, delivery: Delivery, item: Item) -> Row | None:
         """Return the row to insert; None for a reading that retention took away before."""
-        batch, received_ms = delivery
+        batch, received_ms, _ = delivery
         reading, boot_id = item.reading, None
         book = self._books[batch.envelope.device]
         if item.boot is not None and item.n is not None:
@@ -114,7 +114,7 @@ class _Group:
 
     def _conclude(self, delivery: Delivery, stored: int, conflicts: list[Refusal]) -> Verdicts:
         """Keep the rest of the books of one delivery, and say what became of it."""
-        batch, received_ms = delivery
+        batch, received_ms, is_live = delivery
         book = self._books[batch.envelope.device]
         duplicates = len(batch.items) - stored - len(conflicts)
         refusals = sorted([*batch.refusals, *conflicts])
@@ -123,12 +123,13 @@ class _Group:
             book.boot(lost.boot, received_ms).explain((lost.first, lost.last))
         book.change.stored += stored
         book.change.quarantined += quarantined
-        book.hear(batch, stored, duplicates, received_ms)
+        if is_live:
+            book.hear(batch, stored, duplicates, received_ms)
         return Verdicts(stored, duplicates, [Rejection(r.place, r.id, r.reason) for r in refusals])
 
     def _quarantine(self, delivery: Delivery, refusal: Refusal) -> int:
         """Keep what can't be stored, once however often it is sent; its number has arrived."""
-        batch, received_ms = delivery
+        batch, received_ms, _ = delivery
         device = batch.envelope.device
         named = parse_id(refusal.id) if refusal.id else None
         if named is not None and named[0] == device:

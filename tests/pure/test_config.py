@@ -157,3 +157,65 @@ def test_a_config_made_by_hand_is_checked_as_well():
 def test_the_keys_stand_beside_the_database():
     assert Config(db="a/b/c.db").folder == Path("a/b")
     assert Config(db=":memory:").folder is None
+
+
+# --- tables of the file ---
+
+
+def test_tables_become_what_the_jobs_are_made_of(toml):
+    file = toml("""
+        db = "there/fieldpost.db"
+        [smtp]
+        host = "mail.example"
+        sender = "gateway@example"
+        [webhook]
+        key = "00112233445566778899aabbccddeeff"
+        [calibration.shed."dht22.temperature"]
+        offset = -0.5
+        [[schedule]]
+        name = "nightly"
+        cron = "0 3 * * *"
+        time_zone = "Europe/Lisbon"
+        kind = "daily_report"
+        args = { date = "{day_before}" }
+    """)
+    config = Config.load({}, {}, file)
+    assert config.for_jobs() == {
+        "folder": "there",
+        "smtp": {"host": "mail.example", "sender": "gateway@example", "port": 587, "user": None,
+                 "password": None, "tls": "starttls"},
+        "webhook_key": "00112233445566778899aabbccddeeff",
+        "calibration": {"shed": {"dht22.temperature": {"scale": 1.0, "offset": -0.5}}},
+    }  # fmt: skip
+    [nightly] = config.schedule
+    assert (nightly.name, nightly.args) == ("nightly", {"date": "{day_before}"})
+
+
+def test_without_tables_the_jobs_have_nothing_to_go_by():
+    told = Config().for_jobs()
+    assert (told["smtp"], told["webhook_key"], told["calibration"]) == (None, None, {})
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("[smtp]\nhost = 'h'", "smtp in {}: Object missing required field `sender`"),
+        ("[smtp]\nhost = 'h'\nsender = 's'\nport = 0", "smtp.port in {}: Expected `int` >= 1"),
+        ("[smtp]\nhost = 'h'\nsender = 's'\nprot = 1", "unknown field `prot`"),
+        ("[smtp]\nhost = 'h'\nsender = 's'\ntls = 'yes'", "smtp.tls in {}: Invalid enum value"),
+        ("smtp = 'h'", "smtp in {}: Expected `object`, got `str`"),
+        ("[webhook]\nkey = 'secret'", "webhook.key in {}: "),
+        ("[calibration.b.t]\nscale = 'x'", "calibration[...][...].scale in {}: "),
+        ("[calibration.b.t]\nscale = inf", "scale and offset are finite numbers"),
+        ("[[schedule]]\nname = 'n'\ncron = '* * * * *'", "schedule[0] in {}: Object missing"),
+        ("[[schedule]]\nname = 'a b'\ncron = '*'\nkind = 'k'", "schedule[0].name in {}: "),
+        (2 * "[[schedule]]\nname = 'n'\ncron = '*'\nkind = 'k'\n", "there are two called n"),
+    ],
+)
+def test_a_wrong_table_is_named_with_its_key(toml, text, said):
+    file = toml(text)
+    assert said.format(file) in refusal({}, {}, file)
+
+
+def test_a_table_can_not_be_said_in_the_environment():
+    assert "smtp is a table of the file" in refusal({}, {"FIELDPOST_SMTP": "mail.example"})

@@ -1,0 +1,33 @@
+-- name: begin
+INSERT INTO import (job_id) VALUES (?) ON CONFLICT (job_id) DO NOTHING
+
+-- name: find
+SELECT offset_bytes, line, stored, duplicates, bad, first_at_ms, last_at_ms, finished
+FROM import
+WHERE job_id = ?
+
+-- name: advance
+UPDATE import
+SET
+    offset_bytes = :offset_bytes, line = :line, stored = :stored, duplicates = :duplicates,
+    bad = :bad, first_at_ms = :first_at_ms, last_at_ms = :last_at_ms, finished = :finished
+WHERE job_id = :job_id
+
+-- name: add_bad_lines
+INSERT INTO import_bad_line (job_id, line, reason)
+SELECT :job_id, value ->> 0, value ->> 1 FROM json_each(:lines)
+
+-- name: bad_lines
+SELECT line, reason FROM import_bad_line
+WHERE job_id = :job_id AND line > :after
+ORDER BY line
+LIMIT :limit
+
+-- name: forget_bad_lines
+DELETE FROM import_bad_line WHERE job_id = ?
+
+-- name: prune_bad_lines
+DELETE FROM import_bad_line WHERE job_id NOT IN (SELECT id FROM job)
+
+-- name: prune
+DELETE FROM import WHERE job_id NOT IN (SELECT id FROM job)
