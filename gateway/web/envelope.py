@@ -13,7 +13,7 @@ from gateway.config import Config
 from gateway.web import problem, signing
 from gateway.web.body import BodyReader
 from gateway.web.exchange import BODY, CALLER, REQUEST_ID
-from gateway.web.gate import Caller, Gate, Kind, Need, Signer
+from gateway.web.gate import WITH_BODY, Caller, Gate, Kind, Need, Signer
 
 log = logging.getLogger(__name__)
 
@@ -65,7 +65,7 @@ class Envelope:
         elif need is not Need.NOTHING:
             request[CALLER] = self._gate.unsigned(request)
         self._gate.refuse_unless(request.get(CALLER, _STRANGER), need, request)
-        if need is Need.DELIVER and not signed:  # nobody without leave makes us read
+        if need in WITH_BODY and not signed:  # nobody without leave makes us read
             request[BODY] = await self._bodies.read(request)
 
     def _need(self, request: web.Request) -> Need:

@@ -24,7 +24,11 @@ class Need(Enum):
 
     NOTHING = "nothing"
     DELIVER = "deliver"
+    ASK = "ask"
     OPERATE = "operate"
+
+
+WITH_BODY = {Need.DELIVER, Need.ASK}
 
 
 class Kind(Enum):
@@ -39,8 +43,8 @@ class Kind(Enum):
 MAY = {
     Kind.STRANGER: {Need.NOTHING},
     Kind.DEVICE: {Need.NOTHING, Need.DELIVER},
-    Kind.OPERATOR: {Need.NOTHING, Need.DELIVER, Need.OPERATE},
-    Kind.OPEN: {Need.NOTHING, Need.DELIVER, Need.OPERATE},
+    Kind.OPERATOR: set(Need),
+    Kind.OPEN: set(Need),
 }
 
 

@@ -1,6 +1,7 @@
 """Reads the parameters of a query: what is not as it should be is refused by name."""
 
 import re
+from collections.abc import Sequence
 
 from multidict import MultiMapping
 
@@ -36,4 +37,11 @@ class Parameters:
         given = self._query.get(name)
         if given is not None and not form.fullmatch(given):
             raise Rejected(400, f"parameter {name} must be {meaning}")
+        return given
+
+    def one_of(self, name: str, values: Sequence[str]) -> str | None:
+        """Return it, None when it is not given; Rejected unless it is one of the values."""
+        given = self._query.get(name)
+        if given is not None and given not in values:
+            raise Rejected(400, f"parameter {name} must be one of {', '.join(values)}")
         return given

@@ -9,7 +9,7 @@ from aiohttp import web
 
 from gateway import __version__
 from gateway.config import Config
-from gateway.store import alarms, pages
+from gateway.store import alarms, job_pages, pages
 from gateway.store.database import Database
 from gateway.web import devices
 from gateway.web.accept import preferred
@@ -20,6 +20,7 @@ HTML = "text/html"
 
 _MOST_DEVICES = 100
 _MOST_READINGS = 20
+_MOST_JOBS = 20
 
 # Nothing but our own style sheet: what a board or a caller sent can not become a script.
 HEADERS = {
@@ -59,6 +60,7 @@ class Status:
             "status": await status_of(self._db, self._health, now_ms),
             "devices": await devices.described(self._db, now_ms, "", _MOST_DEVICES),
             "readings": await pages.newest_readings(self._db, _MOST_READINGS),
+            "jobs": await job_pages.page(self._db, _MOST_JOBS),
             "open": self._config.open,
             "open_lan": self._config.open_lan,
         }
@@ -72,8 +74,9 @@ async def status_of(db: Database, health: Health, now_ms: int) -> dict[str, Any]
     trouble = await health.trouble()
     counts = await pages.counts(db, now_ms)
     open_alarms = [dict(row) for row in await alarms.list_open(db)]
+    jobs = await job_pages.counts(db, now_ms)
     troubles = [f"no reading can be stored: {trouble.detail}"] if trouble else []
-    troubles += _troubles(counts, len(open_alarms))
+    troubles += _troubles(counts, len(open_alarms), jobs["failed"] or 0)
     return {
         "ok": not troubles,
         "headline": ", ".join(troubles) if troubles else _all_well(counts),
@@ -82,17 +85,18 @@ async def status_of(db: Database, health: Health, now_ms: int) -> dict[str, Any]
         "readings": {
             name: counts[name] for name in ("stored", "duplicates", "quarantined", "missing")
         },
-        "jobs": {"pending": 0, "running": 0, "failed": 0, "oldest_due_ms": None},
+        "jobs": jobs,
         "version": __version__,
     }
 
 
-def _troubles(counts: dict[str, int], open_alarms: int) -> list[str]:
+def _troubles(counts: dict[str, int], open_alarms: int, failed_jobs: int) -> list[str]:
     silent, missing = counts["silent"], counts["missing"]
     said = [
         (open_alarms, _many(open_alarms, "alarm is open", "alarms are open")),
         (silent, f"{silent} of {_many(counts['total'], 'device')} {_be(silent)} silent"),
         (missing, _many(missing, "reading is missing", "readings are missing")),
+        (failed_jobs, _many(failed_jobs, "job failed", "jobs failed")),
     ]
     return [sentence for count, sentence in said if count]
 

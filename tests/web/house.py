@@ -5,25 +5,29 @@ import hashlib
 import hmac
 import json
 import secrets
+import sqlite3
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from email.parser import BytesHeaderParser
 from pathlib import Path
 from typing import Any
 
-from aiohttp import ClientSession, web
+from aiohttp import ClientSession, TCPConnector, web
 from yarl import URL
 
 from gateway.config import Config
 from gateway.ingest import Ingest
 from gateway.keys import Keys
-from gateway.store import devices
+from gateway.pool import Pool
+from gateway.store import devices, queries
 from gateway.store.database import Database
 from gateway.web import Runner, application
 
 NOW_MS = 1_764_529_200_000
 BOOT = "7f3a17c21"
 GIVE_UP_S = 15
+_LOOK = queries.load("jobs").some
+REGISTRY = "tests.services.job_kinds:registry"
 
 
 @dataclass
@@ -41,15 +45,33 @@ class Answer:
         return self.body.decode()
 
 
+class Watched(Database):
+    """A database that counts the looks of those who wait for jobs."""
+
+    looks = 0
+
+    async def all(self, sql: str, params: Any = ()) -> list[sqlite3.Row]:
+        self.looks += sql == _LOOK
+        return await super().all(sql, params)
+
+
 @dataclass
 class House:
     """A gateway that runs, and a client beside it."""
 
-    db: Database
+    db: "Watched"
     keys: Keys
     port: int
     session: ClientSession
+    app: web.Application
     now_ms: list[int] = field(default_factory=lambda: [NOW_MS])
+    stopping: asyncio.Event = field(default_factory=asyncio.Event)
+    woken: list[int] = field(default_factory=lambda: [0])  # how often the workers were told
+
+    @property
+    def looks(self) -> int:
+        """How often it was looked at what somebody waits for."""
+        return self.db.looks
 
     async def ask(
         self, method: str, target: str, body: bytes | None = None, **headers: str
@@ -85,6 +107,28 @@ class House:
         if method != "HEAD":
             assert answer.headers["Content-Length"] == str(len(answer.body))
         return answer
+
+    async def job(self, do: str = "nothing", *, kind: str = "act", **headers: str) -> Answer:
+        """Ask, as the operator, for a job of tests/services/job_kinds.py."""
+        return await self.ask_for({"kind": kind, "args": {"do": do, "mark": "a"}}, **headers)
+
+    async def ask_for(self, job: Any, **headers: str) -> Answer:
+        sent = job if isinstance(job, bytes) else body(job)
+        named = {"Authorization": f"Bearer {self.keys.operator_token}"} | headers
+        return await self.ask("POST", "/v1/jobs", sent, **named)
+
+    async def decide(self, job_id: int, verb: str) -> Answer:
+        token = f"Bearer {self.keys.operator_token}"
+        return await self.ask("POST", f"/v1/jobs/{job_id}/{verb}", Authorization=token)
+
+    async def until(self, job_id: int, state: str) -> Any:
+        """Return the job as soon as it is in that state."""
+        target = f"/v1/jobs/{job_id}"
+        job = (await self.operator(target)).json
+        async with asyncio.timeout(GIVE_UP_S):
+            while job["state"] != state:
+                job = (await self.operator(f"{target}?wait=1")).json
+        return job
 
     async def register(self, device: str) -> bytes:
         return self.keys.device_key(device, await devices.register(self.db, device, NOW_MS))
@@ -175,6 +219,8 @@ async def start(
     *,
     peer: str | None = None,
     ingest: Callable[[Database], Any] = Ingest,
+    registry: str = REGISTRY,
+    workers: int = 0,
     **settings: Any,
 ) -> tuple[House, Callable[[], Awaitable[None]]]:
     """Return a running gateway and what stops it.
@@ -182,24 +228,43 @@ async def start(
     Args:
         peer: the address that requests seem to come from, as behind a proxy.
         ingest: makes the door for readings.
+        registry: of the kinds of jobs.
+        workers: that do the jobs; by the real clock.
         settings: of Config.
     """
     config = Config(db=str(folder / "fieldpost.db"), **({"min_free_bytes": 0} | settings))
-    db, keys, clock = await Database.open(config.db), Keys.open(config.folder), [NOW_MS]
-    app = application(db=db, ingest=ingest(db), config=config, keys=keys, now_ms=lambda: clock[0])
+    db, keys, clock = await Watched.open(config.db), Keys.open(config.folder), [NOW_MS]
+    stopping = asyncio.Event()
+    pool = Pool(db, registry, config.for_jobs(), workers=workers)
+    woken = [0]
+
+    def wake() -> None:
+        woken[0] += 1
+        pool.wake()
+
+    app = application(
+        db=db, ingest=ingest(db), config=config, keys=keys, now_ms=lambda: clock[0],
+        queue=replace(pool.queue, clock=None), kinds=pool.kinds, wake=wake, stopping=stopping,
+    )  # fmt: skip
     if peer is not None:
         app.middlewares.insert(0, _coming_from(peer))
     runner = Runner(app, stop_timeout_s=1)
     await runner.setup()
     await web.TCPSite(runner, "127.0.0.1", 0).start()
-    session = ClientSession(auto_decompress=False)
+    session = ClientSession(auto_decompress=False, connector=TCPConnector(limit=0))
+    working = asyncio.create_task(pool.run())
 
     async def stop() -> None:
-        await session.close()
-        await runner.cleanup()
-        await db.close()
+        stopping.set()
+        try:
+            await session.close()
+            await pool.stop(0)
+            await working
+        finally:
+            await runner.cleanup()
+            await db.close()
 
-    return House(db, keys, runner.addresses[0][1], session, clock), stop
+    return House(db, keys, runner.addresses[0][1], session, app, clock, stopping, woken), stop
 
 
 def _coming_from(peer: str) -> Any:
