@@ -38,8 +38,10 @@ campaign: $(READY) ## crashes, power cuts and invented input for about SECONDS=6
 	$(BIN)/python -m tools.powercut --seconds $$(( $(SECONDS) / 4 )) --seed $(SEED)
 	CAMPAIGN_EXAMPLES=$$(( $(SECONDS) * 10 )) $(BIN)/pytest -m hypothesis --hypothesis-profile=campaign --hypothesis-seed=$(SEED)
 
-bench: $(READY) ## the figures of docs/measured.md; needs a quiet machine and ten minutes
+bench: $(READY) ## the figures of docs/measured.md; needs a quiet machine and fifteen minutes
 	$(BIN)/python -m tools.bench ingest
+	$(BIN)/python -m tools.bench jobs
+	$(BIN)/python -m tools.bench front
 	$(BIN)/python -m tools.bench outbox
 	$(BIN)/python -m tools.bench heap
 

@@ -9,13 +9,17 @@ from contextlib import AsyncExitStack, asynccontextmanager, closing, suppress
 
 from aiohttp import web as http
 
-from gateway import listener, network_fs, stopping, web
+from gateway import listener, stopping, web
 from gateway.config import Config
+from gateway.crew import Crew
 from gateway.errors import Misconfigured
+from gateway.handlers import REGISTRY
 from gateway.ingest import Ingest
 from gateway.keys import MASTER_KEY, Keys
+from gateway.opening import database
 from gateway.store import devices
 from gateway.store.database import Database
+from gateway.work import work as work  # the other thing that a process of ours can do
 
 log = logging.getLogger(__name__)
 
@@ -25,11 +29,14 @@ def now_ms() -> int:
     return time.time_ns() // 1_000_000
 
 
-async def serve(config: Config, door: Callable[[Database], Ingest] = Ingest) -> int:
+async def serve(
+    config: Config, door: Callable[[Database], Ingest] = Ingest, registry: str = REGISTRY
+) -> int:
     """Run the gateway until a signal stops it; return the exit code.
 
     Args:
         door: makes the one door for readings; the benches put one there that stores nothing.
+        registry: `module:function` that returns the kinds of jobs.
 
     Raises:
         Misconfigured: it can not start like this. All that was opened is closed again.
@@ -42,30 +49,28 @@ async def serve(config: Config, door: Callable[[Database], Ingest] = Ingest) -> 
         db = await parts.enter_async_context(database(config))
         registered = await devices.count_keyed(db)
         keys = open_keys(config, registered)
+        crew = Crew(config, db, is_front=True, registry=registry)
         application = web.application(
-            db=db, ingest=door(db), config=config, keys=keys, now_ms=now_ms
+            db=db,
+            ingest=door(db),
+            config=config,
+            keys=keys,
+            now_ms=now_ms,
+            queue=crew.pool.queue,
+            kinds=crew.pool.kinds,
+            wake=crew.pool.wake,
+            stopping=stop,
         )
+        await parts.enter_async_context(crew.at_work(stop))
         await parts.enter_async_context(_answering(application, port, tls, config))
         _announce(config, port, registered)
-        await stop.wait()
-        log.info("stopping; requests under way have %g s", config.stop_timeout_s)
+        await stop.wait()  # from here on requests and jobs come to their end side by side
+        log.info(
+            "stopping; requests under way have %g s, jobs %g s",
+            config.stop_timeout_s,
+            config.drain_timeout_s,
+        )
     return 0
-
-
-@asynccontextmanager
-async def database(config: Config) -> AsyncIterator[Database]:
-    """Open the database, made when missing; close it on the way out.
-
-    Raises:
-        Misconfigured: it is not ours, too new, or in a place where it can not be.
-    """
-    if config.folder is not None:
-        network_fs.refuse(config.db)
-    db = await Database.open(config.db)
-    try:
-        yield db
-    finally:
-        await db.close()
 
 
 def _certificate(config: Config) -> ssl.SSLContext | None:
@@ -127,8 +132,8 @@ def notices(config: Config, registered: int) -> list[str]:
         lines.append(
             "no device has a key yet: python -m gateway devices add NAME --db " + config.db
         )
-    if config.workers:
-        lines.append("--workers is taken for later: this version has no jobs, none is started")
+    if not config.workers:
+        lines.append("takes in only: jobs wait until `python -m gateway work` does them")
     return lines
 
 

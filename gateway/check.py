@@ -12,7 +12,7 @@ from typing import NamedTuple
 from urllib.parse import quote
 
 from gateway import listener, network_fs
-from gateway.config import Config, settings
+from gateway.config import Config, settings, table_settings
 from gateway.errors import Misconfigured
 from gateway.keys import MASTER_KEY, OPERATOR_TOKEN
 from gateway.store import damage, migrate, queries
@@ -39,7 +39,12 @@ def in_force(config: Config) -> Iterator[str]:
     """Yield `name = value  where it was said` for each setting."""
     for setting in settings():
         origin = config.sources.get(setting.name, "default")
-        yield f"{setting.name:>15} = {getattr(config, setting.name)!s:<24} {origin}"
+        yield f"{setting.name:>16} = {getattr(config, setting.name)!s:<24} {origin}"
+    for table in table_settings():
+        origin = config.sources.get(table.name, "default")
+        value = getattr(config, table.name)
+        said = f"{len(value)} entries" if isinstance(value, list | dict) else "given"  # no secrets
+        yield f"{table.name:>16} = {said if value else 'none':<24} {origin}"
 
 
 def findings(config: Config) -> Iterator[Finding]:

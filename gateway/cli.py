@@ -11,13 +11,17 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, NoReturn
 
-from gateway import __version__, app, check, log, registry
+from gateway import __version__, app, check, job_verbs, log, registry
 from gateway.config import Config, expected, flag, settings
 from gateway.errors import Misconfigured, Unavailable
 from gateway.log import one_line
 
 # What the verbs beside `serve` and `check` need to know of the settings.
 _DATABASE_ONLY = ("db",)
+_OF_WORKERS = (
+    "db", "workers", "keep_done_days", "keep_failed_days", "keep_events_days", "drain_timeout_s",
+    "log_level", "log_format",
+)  # fmt: skip
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -48,20 +52,26 @@ def parser() -> Parser:
     top.add_argument("--version", action="version", version=f"fieldpost {__version__}")
     verbs = top.add_subparsers(metavar="VERB", required=True)
     _verb(verbs, "serve", _serve, "run the gateway")
+    _verb(verbs, "work", _work, "do jobs beside a gateway, in a process of its own", _OF_WORKERS)
     _verb(verbs, "check", _check, "verify what `serve` would start with; changes nothing")
-    group = verbs.add_parser("devices", help="boards and their keys", allow_abbrev=False)
-    of_devices = group.add_subparsers(metavar="VERB", required=True)
+    of_jobs = _group(verbs, "jobs", "the queue: what was asked for, and what a person decides")
+    job_verbs.add(lambda name, act, help: _verb(of_jobs, name, act, help, _DATABASE_ONLY), _config)
+    of_devices = _group(verbs, "devices", "boards and their keys")
     add = _verb(of_devices, "add", _add, "register a board and print its key", _DATABASE_ONLY)
     add.add_argument("name", metavar="NAME", help="1 to 64 of A-Z a-z 0-9 _ . -")
     shown = _verb(of_devices, "list", _list, "list the boards", _DATABASE_ONLY)
-    group = verbs.add_parser("alarms", help="what a person should know", allow_abbrev=False)
-    of_alarms = group.add_subparsers(metavar="VERB", required=True)
+    of_alarms = _group(verbs, "alarms", "what a person should know")
     alarms = _verb(of_alarms, "list", _alarms, "list the open alarms", _DATABASE_ONLY)
     close = _verb(of_alarms, "close", _close, "close one: you have seen to it", _DATABASE_ONLY)
     close.add_argument("id", metavar="ID", type=int, help="as `alarms list` shows it")
     for verb in (add, shown, alarms):
         verb.add_argument("--json", action="store_true", help="print one JSON object or array")
     return top
+
+
+def _group(verbs: Any, name: str, help: str) -> Any:
+    group = verbs.add_parser(name, help=help, allow_abbrev=False)
+    return group.add_subparsers(metavar="VERB", required=True)
 
 
 def _verb(
@@ -86,7 +96,8 @@ def _verb(
 
 
 def _flags() -> list[str]:
-    return ["--config", "--json", "--version"] + [flag(setting.name) for setting in settings()]
+    own = ["--config", "--json", "--version", "--state", "--limit", "--priority", "--run-at-ms"]
+    return [*own, "--idempotency-key"] + [flag(setting.name) for setting in settings()]
 
 
 def _config(args: argparse.Namespace) -> Config:
@@ -99,6 +110,12 @@ def _serve(args: argparse.Namespace) -> int:
     config = _config(args)
     log.configure(config.log_level, config.log_format)
     return asyncio.run(app.serve(config))
+
+
+def _work(args: argparse.Namespace) -> int:
+    config = _config(args)
+    log.configure(config.log_level, config.log_format)
+    return asyncio.run(app.work(config))
 
 
 def _check(args: argparse.Namespace) -> int:

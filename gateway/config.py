@@ -7,6 +7,9 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, NamedTuple, cast
 
+import msgspec
+
+from gateway import tables
 from gateway.errors import Misconfigured
 
 PREFIX = "FIELDPOST_"
@@ -30,9 +33,14 @@ def _setting(
     return field(default=default, metadata=meta)
 
 
+def _table(type: Any, help: str) -> dict[str, Any]:
+    return {"help": help, "table": type}
+
+
 @dataclass(frozen=True)
 class Config:
-    """Everything that can be set. Each name is a TOML key, `FIELDPOST_NAME` and `--name` alike.
+    """Everything that can be set. Each name is a TOML key, `FIELDPOST_NAME` and `--name` alike;
+    those that are tables stand in the TOML file only.
 
     Raises:
         Misconfigured: a value can not be used; the message says where it stands and what can.
@@ -44,7 +52,16 @@ class Config:
     open: bool = _setting(False, "let everybody on this machine in without a key")
     open_lan: bool = _setting(False, "let everybody who can reach this machine in without a key")
     workers: int = _setting(
-        0, "workers for jobs; taken, but this version has no jobs to run", least=0, most=64
+        4, "jobs that this process does at a time; 0 takes in only", least=0, most=64
+    )
+    keep_done_days: float = _setting(
+        7.0, "days for which jobs that were done or discarded are kept", least=0, most=36500
+    )
+    keep_failed_days: float = _setting(
+        30.0, "days for which failed jobs are kept", least=0, most=36500
+    )
+    keep_events_days: float = _setting(
+        30.0, "days for which the moves of jobs are kept", least=0, most=36500
     )
     tls_cert: str | None = _setting(None, "certificate chain (PEM) to serve HTTPS with")
     tls_key: str | None = _setting(None, "private key (PEM) of that certificate")
@@ -59,10 +76,27 @@ class Config:
     stop_timeout_s: float = _setting(
         3.0, "time that requests under way have when the gateway stops", least=0, most=4
     )
+    # Requests end meanwhile; what is then under way is given back before the last resort comes.
+    drain_timeout_s: float = _setting(
+        5.0, "time that jobs under way have when the process stops", least=0, most=7
+    )
     log_level: str = _setting(
         "info", "least grave message to log", one_of=("debug", "info", "warning", "error")
     )
     log_format: str = _setting("text", "form of a log line", one_of=("text", "json"))
+    calibration: tables.Calibration = field(
+        default_factory=dict,
+        metadata=_table(tables.Calibration, "scale and offset of sensors, by device and sensor"),
+    )
+    smtp: tables.Smtp | None = field(
+        default=None, metadata=_table(tables.Smtp, "the server that takes mail")
+    )
+    webhook: tables.Webhook | None = field(
+        default=None, metadata=_table(tables.Webhook, "the key that webhooks are signed with")
+    )
+    schedule: tables.Schedule = field(
+        default_factory=list, metadata=_table(tables.Schedule, "jobs to be asked for periodically")
+    )
     sources: dict[str, str] = field(default_factory=dict, compare=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -80,6 +114,15 @@ class Config:
     def folder(self) -> Path | None:
         """Return the folder of the database, where the keys stand too; None in memory."""
         return None if self.db == MEMORY else Path(self.db).parent
+
+    def for_jobs(self) -> dict[str, Any]:
+        """Return what the kinds of jobs are made of, as JSON has it; it goes to child processes."""
+        return {
+            "folder": str(self.folder or ""),
+            "calibration": msgspec.to_builtins(self.calibration),
+            "smtp": msgspec.to_builtins(self.smtp),
+            "webhook_key": self.webhook and self.webhook.key,
+        }
 
     def came_from(self, name: str) -> str:
         """Return where the setting was said, for a person: `--port`, `FIELDPOST_PORT`, …"""
@@ -105,13 +148,22 @@ class Config:
             for key, value in layer.given.items():
                 setting = _known(key, layer)
                 name = sources[key] = layer.name_of(key) + layer.where
-                values[key] = _parsed(setting, value, name) if layer.is_text else value
+                if "table" in setting.metadata:
+                    type_ = setting.metadata["table"]
+                    values[key] = tables.converted(key, value, type_, layer.where)
+                else:
+                    values[key] = _parsed(setting, value, name) if layer.is_text else value
         return cls(**values, sources=sources)
 
 
 def settings() -> list[Field[Any]]:
-    """Return the fields of Config that a person can set, in order."""
-    return [setting for setting in fields(Config) if setting.metadata]
+    """Return the fields of Config that a person can set everywhere, in order."""
+    return [one for one in fields(Config) if one.metadata and "table" not in one.metadata]
+
+
+def table_settings() -> list[Field[Any]]:
+    """Return the fields of Config that are tables of the file, in order."""
+    return [one for one in fields(Config) if "table" in one.metadata]
 
 
 def flag(name: str) -> str:
@@ -164,7 +216,11 @@ def _read(path: Path | None) -> Mapping[str, object]:
 
 
 def _known(key: str, layer: _Layer) -> Field[Any]:
-    by_name = {setting.name: setting for setting in settings()}
+    by_name = {setting.name: setting for setting in settings() + table_settings()}
+    if layer.is_text and key in by_name and "table" in by_name[key].metadata:
+        raise Misconfigured(
+            f"{layer.name_of(key)} can not be said so: {key} is a table of the file"
+        )
     if key in by_name:
         return by_name[key]
     near = get_close_matches(key, by_name, n=1, cutoff=0.5)

@@ -1,5 +1,8 @@
 """The one door for readings: decode, judge, store, answer."""
 
+import sqlite3
+from collections.abc import Callable
+
 from gateway.decode import decode
 from gateway.errors import Rejected
 from gateway.model import Delivery, Verdicts
@@ -29,3 +32,27 @@ class Ingest:
         if device is not None and batch.envelope.device != device:
             raise Rejected(403, f"{device} may not speak for {batch.envelope.device}")
         return await self._database.write_together(store, Delivery(batch, received_ms))
+
+    async def bring_in(
+        self,
+        bodies: list[bytes],
+        *,
+        received_ms: int,
+        note: Callable[[sqlite3.Connection, list[Verdicts]], None],
+    ) -> None:
+        """Store batches that no device sends now, such as those of a file, in one transaction.
+
+        Nothing changes of what is known of the devices' presence and health.
+
+        Args:
+            note: writes down in that transaction what became of them; may be called again.
+
+        Raises:
+            Rejected, Unavailable: as `deliver`.
+        """
+        deliveries = [Delivery(decode(body), received_ms, is_live=False) for body in bodies]
+
+        def work(connection: sqlite3.Connection) -> None:
+            note(connection, store(connection, deliveries) if deliveries else [])
+
+        await self._database.write(work)

@@ -115,10 +115,11 @@ class Batch:
 
 
 class Delivery(NamedTuple):
-    """A batch and when it came."""
+    """A batch and when it came. `is_live`: its device sent it, and so is there."""
 
     batch: Batch
     received_ms: int
+    is_live: bool = True
 
 
 class Rejection(Struct):

@@ -3,9 +3,10 @@
 import re
 from pathlib import Path
 
-from gateway.app import database, now_ms, open_keys
+from gateway.app import now_ms, open_keys
 from gateway.config import Config
 from gateway.errors import Misconfigured
+from gateway.opening import database
 from gateway.store import alarms, devices
 
 _NAME = re.compile(r"[A-Za-z0-9_.-]{1,64}")

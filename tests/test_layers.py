@@ -14,12 +14,39 @@ DEVICE = ROOT / "device"
 
 # From the ground up. A module knows those of its own layer and below, never one above.
 LAYERS = {
-    "pure": {"config", "dating", "decode", "errors", "gaps", "model"},
+    "pure": {
+        "backoff",
+        "config",
+        "dating",
+        "decode",
+        "errors",
+        "gaps",
+        "model",
+        "outcomes",
+        "sheet",
+        "states",
+        "tables",
+    },
     "store": {"store"},
-    "services": {"ingest", "keys", "log", "network_fs"},
+    "services": {
+        "aggregate",
+        "child",
+        "child_process",
+        "handlers",
+        "ingest",
+        "keys",
+        "kinds",
+        "lease",
+        "log",
+        "mail",
+        "network_fs",
+        "pool",
+        "reaper",
+        "schedule",
+    },
     "edges": {"listener", "stopping", "web"},
-    "app": {"app"},
-    "verbs": {"__main__", "check", "cli", "registry"},
+    "app": {"app", "crew", "opening", "work"},
+    "verbs": {"__main__", "check", "cli", "job_desk", "job_verbs", "registry"},
 }
 IMPURE = {"aiohttp", "aiosqlite", "asyncio", "random", "secrets", "socket", "sqlite3", "threading",
           "time"}  # fmt: skip

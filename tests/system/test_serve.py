@@ -162,8 +162,17 @@ def test_a_database_in_memory_works_and_says_that_it_is_gone_later(serve, tmp_pa
     assert not list(tmp_path.iterdir())
 
 
-def test_workers_are_taken_and_said_to_do_nothing_yet(serve):
-    assert "none is started" in notices(serve("--workers", "4"))
+def test_without_workers_it_says_that_jobs_wait(serve):
+    assert "takes in only" in notices(serve("--workers", "0"))
+    assert "takes in only" not in notices(serve())
+
+
+def test_a_schedule_that_asks_for_what_there_is_not_is_told_at_the_start(gateway_command, tmp_path):
+    file = tmp_path / "fieldpost.toml"
+    file.write_text("[[schedule]]\nname = 'n'\ncron = '0 3 * * *'\nkind = 'dance'")
+    there = ("--port", "0", "--db", str(tmp_path / "f.db"))
+    said = refusal(gateway_command("serve", "--config", str(file), *there))
+    assert "schedule n: there is no kind of job called 'dance'" in said
 
 
 def test_the_environment_and_a_file_set_what_flags_do_not(serve, tmp_path):

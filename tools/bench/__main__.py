@@ -3,7 +3,7 @@
 import importlib
 import sys
 
-BENCHES = ("ingest", "outbox", "heap")
+BENCHES = ("ingest", "jobs", "front", "outbox", "heap")
 
 
 def main(argv: list[str]) -> int:
