@@ -1,7 +1,6 @@
 """The one writer of this process: a thread with its own connection, and group commit.
 
-What arrives in one turn of the event loop, or while a commit is running, shares the next one;
-nothing lingers to wait for more.
+What arrives while a commit is running shares the next one; nothing lingers to wait for more.
 A thread with a plain connection, and not aiosqlite: one hop for each group instead of one for
 each statement (docs/decisions.md). It also makes cancellation harmless: a handler that goes away
 does not take the transaction with it.
@@ -23,6 +22,9 @@ log = logging.getLogger(__name__)
 T = TypeVar("T")
 Item = TypeVar("Item")
 _LAST_WAIT_MS = 100
+# How many are handed over while the loop still takes in those that are ready: else a crowd that
+# waits for one commit comes back as one, and writer and loop work in turns instead of side by side.
+_HANDED_OVER_AT = 16
 Work = Callable[[sqlite3.Connection, list[Any]], list[Any]]
 
 
@@ -43,12 +45,12 @@ class Writer:
 
     Args:
         connect: opens the connection, in the writer's thread; again after damage.
-        require_place: raises when the file is not there any more; asked before a transaction
-            and before its answers.
+        require_place: raises Moved when the file is not there any more; asked on the loop before
+            a group is answered.
         on_damage: called in the writer's thread when the file is damaged; afterwards the
             connection is opened anew.
         max_waiting: how many pieces of work may wait; beyond it `submit` raises Unavailable.
-        max_group: how many share one commit at most.
+        max_group: no more join a commit that this many share.
     """
 
     def __init__(
@@ -69,7 +71,6 @@ class Writer:
         self._waiting = 0  # touched on the loop only
         self._arrived: list[_Request] = []  # in this turn of the loop
         self._queue: queue.SimpleQueue[list[_Request]] = queue.SimpleQueue()  # []: the end
-        self._next: list[_Request] | None = None  # taken from the queue, and did not fit any more
         self._loop = asyncio.get_running_loop()
         self._thread = threading.Thread(target=self._run, name="writer", daemon=True)
         self._closed = False
@@ -89,6 +90,8 @@ class Writer:
         if not self._arrived:
             self._loop.call_soon(self._hand_over)
         self._arrived.append(request)
+        if len(self._arrived) >= _HANDED_OVER_AT:
+            self._hand_over()
         result: T = await request.future
         return result
 
@@ -101,9 +104,9 @@ class Writer:
         await asyncio.to_thread(self._thread.join)
 
     def _hand_over(self) -> None:
-        for start in range(0, len(self._arrived), self._max_group):
-            self._queue.put(self._arrived[start : start + self._max_group])
-        self._arrived = []
+        if self._arrived:
+            self._queue.put(self._arrived)
+            self._arrived = []
 
     def _run(self) -> None:
         while group := self._next_group():
@@ -112,13 +115,12 @@ class Writer:
             self._connection.close()
 
     def _next_group(self) -> list[_Request]:
-        """Wait for work and return all there is, as far as it fits; an empty list is the end."""
-        group = self._queue.get() if self._next is None else self._next
-        self._next = None
-        while group and not self._queue.empty():
+        """Wait for work and return what there is, up to a full group; an empty list is the end."""
+        group = self._queue.get()
+        while group and len(group) < self._max_group and not self._queue.empty():
             more = self._queue.get()
-            if not more or len(group) + len(more) > self._max_group:
-                self._next = more
+            if not more:
+                self._queue.put(more)  # the end, for the next time
                 break
             group = group + more
         return group
@@ -156,7 +158,6 @@ class Writer:
         try:
             if self._connection is None:
                 self._connection = self._connect()
-            self._require_place()
             if self._closed:  # a lock that another process holds must not hold up our end
                 self._connection.execute(f"PRAGMA busy_timeout = {_LAST_WAIT_MS:d}")
             self._connection.execute("BEGIN IMMEDIATE")
@@ -167,8 +168,7 @@ class Writer:
     def _commit(self, connection: sqlite3.Connection) -> None:
         try:
             connection.execute("COMMIT")
-            self._require_place()
-        except (sqlite3.Error, damage.Moved) as error:
+        except sqlite3.Error as error:
             raise _Refused(error) from error
 
     def _cause(self, error: Exception) -> Exception:
@@ -184,12 +184,24 @@ class Writer:
             self._on_damage(connection, error)
         return Unavailable(f"the database can not be written: {error}")
 
+    def _moved(self) -> Unavailable | None:
+        """Return what to tell everybody if the file that was written is not the database now."""
+        try:
+            self._require_place()
+        except damage.Moved as error:
+            log.warning("the database can not be written: %s", error)
+            return Unavailable(f"the database can not be written: {error}")
+        return None
+
     def _answer(self, outcomes: list[_Outcome]) -> None:
         self._waiting -= len(outcomes)
+        moved = self._moved()
         for future, result, error in outcomes:
             if future.cancelled():
                 continue
-            if error is not None:
+            if moved is not None:
+                future.set_exception(moved)
+            elif error is not None:
                 future.set_exception(error)
             else:
                 future.set_result(result)

@@ -1,20 +1,24 @@
 -- name: find
--- One row that holds all: the books of each [device, boot] in the list.
-SELECT json_group_array(
-    json_array(
-        d.name, d.id, d.boot, d.seq, b.name, b.id, b.highest, b.pruned_to,
-        EXISTS (SELECT 1 FROM lost WHERE boot_id = b.id)
+-- One row that holds all: the books of each [device, boot] of the first list, and the keys of the
+-- sensors of each [device, sensor] of the second.
+SELECT
+    (
+        SELECT json_group_array(
+            json_array(
+                d.name, d.id, d.boot, d.seq, b.name, b.id, b.highest, b.pruned_to,
+                EXISTS (SELECT 1 FROM lost WHERE boot_id = b.id)
+            )
+        )
+        FROM json_each(?) AS wanted
+        JOIN device AS d ON d.name = wanted.value ->> 0
+        LEFT JOIN boot AS b ON b.device_id = d.id AND b.name = wanted.value ->> 1
+    ),
+    (
+        SELECT json_group_array(json_array(d.name, s.name, s.id))
+        FROM json_each(?) AS wanted
+        JOIN device AS d ON d.name = wanted.value ->> 0
+        JOIN sensor AS s ON s.device_id = d.id AND s.name = wanted.value ->> 1
     )
-)
-FROM json_each(?) AS wanted
-JOIN device AS d ON d.name = wanted.value ->> 0
-LEFT JOIN boot AS b ON b.device_id = d.id AND b.name = wanted.value ->> 1
-
--- name: find_sensors
--- One row that holds all: the key of each [device_id, name] in the list.
-SELECT json_group_array(json_array(s.device_id, s.name, s.id))
-FROM json_each(?) AS wanted
-JOIN sensor AS s ON s.device_id = wanted.value ->> 0 AND s.name = wanted.value ->> 1
 
 -- name: add_device
 INSERT INTO device (name, added_at_ms) VALUES (?, ?)
@@ -24,25 +28,21 @@ ON CONFLICT (name) DO NOTHING
 INSERT INTO sensor (device_id, name) VALUES (?, ?)
 RETURNING id
 
--- name: update_devices
--- Each change is an array with the fields of books.Change, in order.
+-- name: update_device
+-- The parameters are the fields of books.Change, in order.
 UPDATE device
 SET
-    stored = stored + (change.value ->> 1),
-    duplicates = duplicates + (change.value ->> 2),
-    quarantined = quarantined + (change.value ->> 3),
-    ignored = ignored + (change.value ->> 4),
-    last_seen_at_ms = coalesce(change.value ->> 5, last_seen_at_ms),
-    boot = coalesce(change.value ->> 6, device.boot),
-    seq = coalesce(change.value ->> 7, seq),
-    health = coalesce(change.value ->> 8, health),
-    crash = coalesce(change.value ->> 9, crash),
-    crash_at_ms = coalesce(change.value ->> 10, crash_at_ms)
-FROM json_each(?) AS change
-WHERE device.id = change.value ->> 0
+    stored = stored + ?2,
+    duplicates = duplicates + ?3,
+    quarantined = quarantined + ?4,
+    ignored = ignored + ?5,
+    last_seen_at_ms = coalesce(?6, last_seen_at_ms),
+    boot = coalesce(?7, boot),
+    seq = coalesce(?8, seq),
+    health = coalesce(?9, health),
+    crash = coalesce(?10, crash),
+    crash_at_ms = coalesce(?11, crash_at_ms)
+WHERE id = ?1
 
 -- name: raise_highest
-UPDATE boot
-SET highest = risen.value ->> 1
-FROM json_each(?) AS risen
-WHERE boot.id = risen.value ->> 0
+UPDATE boot SET highest = ?2 WHERE id = ?1
