@@ -9,7 +9,9 @@ import machine
 
 try:
     from machine import trace as tell  # the virtual board writes its trace so
+    from machine import traced
 except ImportError:
+    traced = False
 
     def tell(event, value):
         print(event, value)

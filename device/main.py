@@ -44,7 +44,13 @@ class Firmware:
 
         self.report = report
         self.starts = starts
+        self.tell = tell
         self.config = self._config()
+        if self.config["cable"]:
+            from cable import Hush
+
+            self.hush = Hush(tell, board.traced)
+            self.tell = self.hush.tell
         led, network = self.config["led"], self.config["wifi"]
         self.device = self.config["device"] or board.device_id()
         self.clock = Clock(time.ticks_ms, time.ticks_diff, board.set_rtc)
@@ -58,7 +64,7 @@ class Firmware:
             random.random,
             self.watch,
             self.led,
-            tell,
+            self.tell,
         )
         self.lost = Lost()
         self.news = asyncio.Event()
@@ -66,7 +72,9 @@ class Firmware:
         self.outbox = self._outbox()
 
     async def run(self):
-        loops = [self.wifi.run(), self.led.run(), self._uplink().run()]
+        loops = [self.led.run(), self._uplink().run()]
+        if self._needs_wifi():
+            loops.append(self.wifi.run())
         if self.ids and not self.starts.safe:
             loops.append(self._sampler().run())
         if self.config["ntp"]:
@@ -118,7 +126,6 @@ class Firmware:
     def _uplink(self):
         from envelope import Envelope
         from health import Health
-        from line import Line
         from uplink import Uplink
 
         health = Health(
@@ -133,28 +140,64 @@ class Firmware:
         boot = self.ids.boot if self.ids else None
         return Uplink(
             self.outbox,
-            Line(self._post(), self.wifi, self.led),
+            self._line(),
             Envelope(self.device, boot, self.clock, self.lost, self.report, health.report),
             self.clock,
             random.random,
             self.watch,
             self.led,
             self.news,
-            tell,
+            self.tell,
         )
 
-    def _post(self):
-        from binascii import unhexlify
+    def _needs_wifi(self):
+        # A board that is on a cable only joins no network unless it is told which.
+        on_air = self.config["gateway"] or self.config["ntp"] or not self.config["cable"]
+        return on_air or self.config["wifi"]["ssid"]
 
+    def _line(self):
+        from line import Line
+
+        if not self.config["cable"]:
+            return Line(self._post(), self.wifi, self.led)
+        from cable import Cable, Console
+        from ways import Way, Ways
+
+        console = Console(sys.stdin, sys.stdout)
+        ways = [Way(lambda: True, Cable(self._seal(), os.urandom, console, self.hush).exchange)]
+        post = self.config["gateway"] and self._post()
+        if post:
+            ways.append(Way(self.wifi.up, post.exchange))
+        both = Ways(ways)
+        return Line(both, both, self.led)
+
+    def _post(self):
         from post import Post
-        from seal import Seal
 
         if self.config["gateway"] is None:
             self._complain("config: no gateway; readings wait in the outbox")
             return None
+        try:
+            connect = self._connect()
+        except (OSError, ValueError) as err:
+            self._complain("config: tls_cert can not be used; readings wait: %r" % err)
+            return None
+        return Post(self.config["gateway"], self._seal(), os.urandom, connect)
+
+    def _connect(self):
+        if not self.config["gateway"].startswith("https:"):
+            return None
+        from pinned import Pinned
+
+        return Pinned(self.config["gateway"], self.config["tls_cert"]).connect
+
+    def _seal(self):
+        from binascii import unhexlify
+
+        from seal import Seal
+
         key = self.config["key"]
-        seal = Seal(self.device, unhexlify(key) if key else None)
-        return Post(self.config["gateway"], seal, os.urandom)
+        return Seal(self.device, unhexlify(key) if key else None)
 
     def _sampler(self):
         import sensors
@@ -170,14 +213,14 @@ class Firmware:
             self.lost,
             self.watch,
             self.news,
-            tell,
+            self.tell,
             self.config["period_ms"],
         )
 
     def _ntp(self):
         from ntp import Ntp
 
-        return Ntp(self.config["ntp"], board.ntp_ms, self.clock, self.wifi, self.watch, tell)
+        return Ntp(self.config["ntp"], board.ntp_ms, self.clock, self.wifi, self.watch, self.tell)
 
     # What it says.
 
@@ -188,15 +231,15 @@ class Firmware:
         if self.starts.safe:
             self._complain("safe mode: %d boots in a row ended too soon" % self.starts.ended_soon)
         boot = self.ids.boot if self.ids else "none"
-        tell("log", "%s boot %s, %d readings waiting" % (self.device, boot, len(self.outbox)))
+        self.tell("log", "%s boot %s, %d readings waiting" % (self.device, boot, len(self.outbox)))
 
     def _complain(self, problem):
-        tell("log", problem)
+        self.tell("log", problem)
         self.report.note(problem)
 
     def _hung(self, who):
         text = "watchdog: %s did not come back" % who
-        tell("log", text)
+        self.tell("log", text)
         self.report.write(text)
 
     def _dropped(self, key, record):
@@ -206,7 +249,7 @@ class Firmware:
             reading_id = wire.reading_id(record)
         except wire.Unreadable:
             return
-        tell("dropped", reading_id)
+        self.tell("dropped", reading_id)
         self.lost.add(reading_id)
 
 

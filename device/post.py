@@ -124,15 +124,22 @@ class Post:
 def parse(url):
     """(host, port, request target) of a gateway's URL. Raises ValueError."""
     scheme, _, rest = url.partition("://")
+    usual_port = {"http": 80, "https": 443}.get(scheme)
     place, _, path = rest.partition("/")
     host, _, port = place.partition(":")
-    if scheme != "http" or not host or (":" in place and not port.isdigit()):
-        raise ValueError("gateway: not http://HOST[:PORT]: " + url)
+    if not usual_port or not host or (":" in place and not port.isdigit()):
+        raise ValueError("gateway: not http(s)://HOST[:PORT]: " + url)
     prefix = "/" + path.strip("/") if path.strip("/") else ""
-    return host, int(port or 80), prefix + "/v1/readings"
+    return host, int(port or usual_port), prefix + "/v1/readings"
 
 
 async def _connect(address):
+    sock = await connected(address)
+    return asyncio.StreamReader(sock), sock.close
+
+
+async def connected(address):
+    """A socket that does not block, connected to what getaddrinfo gave."""
     # Not asyncio.open_connection: cancelled while it connects, it leaves its socket open.
     sock = socket.socket(address[0], address[1], address[2])
     try:
@@ -142,7 +149,7 @@ async def _connect(address):
     except BaseException:
         sock.close()
         raise
-    return asyncio.StreamReader(sock), sock.close
+    return sock
 
 
 def _begin(sock, to):

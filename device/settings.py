@@ -7,21 +7,25 @@ import json
 over = {}
 
 _BAD_KEY = "bad"
+_CABLE = "cable:"
+_BASE64_DIGITS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
 _DEVICE_CHARACTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.-"
 
 
 def defaults():
     return {
         "device": None,  # None: "esp32-" + the MAC address
-        "gateway": None,  # "http://HOST:PORT"; None: readings wait in the outbox
+        "gateway": None,  # "http(s)://HOST:PORT", or "cable:"; None: readings wait in the outbox
+        "tls_cert": None,  # base64 of the certificate (DER) that an https gateway must have
+        "cable": False,  # True: over the USB cable too, whichever way answers
         "key": None,  # 64 hex characters; None: the gateway runs with --open
         "wifi": {"ssid": None, "password": None},  # no ssid: the network the radio remembers
         "period_ms": 10_000,
         "sensors": [{"type": "internal", "name": "board.temperature"}],
         "led": {"pin": 2, "inverted": False},  # pin None: no LED
         "watchdog_ms": 60_000,
-        "outbox_bytes": 1_000_000,
-        "outbox_count": 12_000,
+        "outbox_bytes": 700_000,
+        "outbox_count": 8_000,
         "ntp": None,  # a host name; None: the gateway tells the time
     }
 
@@ -33,8 +37,12 @@ def load(path="/config.json"):
     _lay_over(settings, _read(path, problems), problems)
     _lay_over(settings, over, problems)
     if settings["key"] == _BAD_KEY:
-        # With no key at all any answer would count; so nothing is sent until it is mended.
+        # With no key at all any answer would count, and with no certificate anybody would be
+        # sent to; so nothing is sent until it is mended.
         settings["key"] = settings["gateway"] = None
+        settings["cable"] = False
+    if settings["gateway"] == _CABLE:
+        settings["gateway"], settings["cable"] = None, True
     return settings, problems
 
 
@@ -60,7 +68,7 @@ def _lay_over(settings, found, problems):
             settings[key] = _merged(settings[key], found[key])
         else:
             problems.append("config: bad value for %s" % key)
-            if key == "key":
+            if key in ("key", "tls_cert"):
                 settings["key"] = _BAD_KEY
 
 
@@ -93,10 +101,18 @@ def _key(v):
 
 
 def _url(v):
-    # What post.parse takes: http://HOST[:PORT][/PREFIX]
-    place = v[7:].split("/")[0] if _text(v) and v.startswith("http://") else ""
+    # What post.parse takes: http(s)://HOST[:PORT][/PREFIX]; or the cable.
+    if v == _CABLE:
+        return True
+    scheme, mark, rest = v.partition("://") if _text(v) else ("", "", "")
+    place = rest.split("/")[0] if mark and scheme in ("http", "https") else ""
     host, colon, port = place.partition(":")
     return bool(host) and (port.isdigit() if colon else True)
+
+
+def _base64(v):
+    digits = v.rstrip("=") if _text(v) else ""
+    return 0 < len(digits) <= 4096 and all(c in _BASE64_DIGITS for c in digits)
 
 
 def _led(v):
@@ -115,6 +131,8 @@ def _sensors(v):
 _CHECKS = {
     "device": _none_or(_device),
     "gateway": _none_or(_url),
+    "tls_cert": _none_or(_base64),
+    "cable": lambda v: isinstance(v, bool),
     "key": _none_or(_key),
     "wifi": _wifi,
     "period_ms": _whole(10, 7 * 24 * 3600 * 1000),

@@ -6,6 +6,12 @@ _JOIN_MS = 15_000
 _LOOK_MS = 500
 _MAX_OFF_MS = 8000
 
+# What an ESP32's status() says after it has tried; a handshake that ends too late or is not
+# understood is a wrong password too.
+_NO_NETWORK = "no such network here (an ESP32 knows 2.4 GHz only)"
+_WRONG_PASSWORD = "wrong password"
+_REASONS = {201: _NO_NETWORK, 202: _WRONG_PASSWORD, 204: _WRONG_PASSWORD, 15: _WRONG_PASSWORD}
+
 
 def station():
     import network
@@ -63,7 +69,15 @@ class Wifi:
                 self._tell("log", "wifi: up, %s" % self._wlan.ifconfig()[0])
                 return True
             await self._watch.sleep("wifi", _LOOK_MS)
+        self._tell("log", "wifi: " + self._why())
         return False
+
+    def _why(self):
+        try:
+            status = self._wlan.status()
+        except (OSError, ValueError, RuntimeError) as err:
+            return repr(err)
+        return _REASONS.get(status, "not joined, status %s" % status)
 
     def _radio_off(self):
         # The driver of a radio that is stuck in some state forgets it only so.

@@ -1,23 +1,27 @@
 """The composition root: opens the parts, wires them, runs them, closes them on every way out."""
 
 import logging
+import os
 import socket
 import ssl
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager, closing, suppress
+from pathlib import Path
 
 from aiohttp import web as http
 
-from gateway import listener, stopping, web
+from gateway import links, listener, master, move_log, notify, stopping, web
 from gateway.config import Config
 from gateway.crew import Crew
-from gateway.errors import Misconfigured
+from gateway.errors import Unavailable
+from gateway.events import Bus
 from gateway.handlers import REGISTRY
 from gateway.ingest import Ingest
-from gateway.keys import MASTER_KEY, Keys
+from gateway.metrics import Metrics
 from gateway.opening import database
-from gateway.store import devices
+from gateway.sensor_cap import SensorCap
+from gateway.store import devices, sessions
 from gateway.store.database import Database
 from gateway.work import work as work  # the other thing that a process of ours can do
 
@@ -30,7 +34,9 @@ def now_ms() -> int:
 
 
 async def serve(
-    config: Config, door: Callable[[Database], Ingest] = Ingest, registry: str = REGISTRY
+    config: Config,
+    door: Callable[[Database, Bus, SensorCap], Ingest] = Ingest,
+    registry: str = REGISTRY,
 ) -> int:
     """Run the gateway until a signal stops it; return the exit code.
 
@@ -48,11 +54,15 @@ async def serve(
         port = parts.enter_context(closing(listener.bind(config.host, config.port)))
         db = await parts.enter_async_context(database(config))
         registered = await devices.count_keyed(db)
-        keys = open_keys(config, registered)
-        crew = Crew(config, db, is_front=True, registry=registry)
+        keys = await master.keys_of(config, db)
+        bus = Bus()
+        bus.subscribe(move_log.watch)
+        crew = Crew(config, db, is_front=True, registry=registry, bus=bus)
+        metrics = Metrics(crew.pool.kinds)
+        db.tell_of_commits(metrics.committed)
         application = web.application(
             db=db,
-            ingest=door(db),
+            ingest=door(db, bus, SensorCap(db, config.max_sensors)),
             config=config,
             keys=keys,
             now_ms=now_ms,
@@ -60,10 +70,15 @@ async def serve(
             kinds=crew.pool.kinds,
             wake=crew.pool.wake,
             stopping=stop,
+            bus=bus,
+            metrics=metrics,
         )
         await parts.enter_async_context(crew.at_work(stop))
         await parts.enter_async_context(_answering(application, port, tls, config))
-        _announce(config, port, registered)
+        if config.serial:
+            await parts.enter_async_context(_on_cables(application, config))
+        await _announce(config, port, db, registered)
+        await parts.enter_async_context(notify.supervised(db, os.environ))
         await stop.wait()  # from here on requests and jobs come to their end side by side
         log.info(
             "stopping; requests under way have %g s, jobs %g s",
@@ -95,28 +110,34 @@ async def _answering(
         await runner.cleanup()
 
 
-def open_keys(config: Config, registered: int) -> Keys:
-    """Return the keys, made when missing and `registered`, the number of devices with one, is 0.
+@asynccontextmanager
+async def _on_cables(application: http.Application, config: Config) -> AsyncIterator[None]:
+    from gateway import serial_port  # whoever has no cable need not have what it stands on
 
-    Raises:
-        Misconfigured: a new master key would make their keys void; or see `Keys.open`.
-    """
-    if config.folder is None or not registered or (config.folder / MASTER_KEY).exists():
-        return Keys.open(config.folder)
-    raise Misconfigured(
-        f"{config.folder / MASTER_KEY} is missing, and the keys of {registered} devices are made of"
-        " it: bring it back. If it is gone for good, put 64 new hex digits there (openssl rand -hex"
-        " 32), and give every board the key that `devices add` prints then"
-    )
+    locks = (config.folder or Path("data")) / "ports"
+    ports = serial_port.Ports(config.serial, application[web.FRONT], locks)
+    async with serial_port.attended(ports):
+        yield
 
 
-def _announce(config: Config, port: socket.socket, registered: int) -> None:
-    scheme = "https" if config.tls_cert else "http"
+async def _announce(config: Config, port: socket.socket, db: Database, registered: int) -> None:
     host, number = port.getsockname()[:2]
+    scheme = "https" if config.tls_cert else "http"
     address = f"{scheme}://{f'[{host}]' if ':' in host else host}:{number}"
     _say(f"listening on {address}/ (status page: {address}/status)")
     for line in notices(config, registered):
         _say(line)
+    if not config.open_lan:
+        await _offer_log_in(links.base(config, host, number), db)
+
+
+async def _offer_log_in(base: str, db: Database) -> None:
+    try:
+        link = links.path(await sessions.make_link(db, now_ms()))
+    except Unavailable as error:
+        _say(f"no log-in link: {error.detail}; `python -m gateway login` makes one later")
+        return
+    _say(f"log in once, within 10 minutes: {base}{link}")
 
 
 def notices(config: Config, registered: int) -> list[str]:

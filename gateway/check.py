@@ -5,24 +5,21 @@ import re
 import shutil
 import sqlite3
 import stat
+import time
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
-from typing import NamedTuple
 from urllib.parse import quote
 
+from gateway import findings as inside
 from gateway import listener, network_fs
 from gateway.config import Config, settings, table_settings
 from gateway.errors import Misconfigured
+from gateway.findings import Finding
 from gateway.keys import MASTER_KEY, OPERATOR_TOKEN
 from gateway.store import damage, migrate, queries
 
 MIB = 1024**2
-
-
-class Finding(NamedTuple):
-    good: bool
-    text: str
 
 
 def run(config: Config) -> int:
@@ -49,6 +46,7 @@ def in_force(config: Config) -> Iterator[str]:
 
 def findings(config: Config) -> Iterator[Finding]:
     """Yield one finding for each thing that `serve` needs."""
+    yield inside.sqlite()
     yield from _certificate(config)
     if config.folder is None:
         yield Finding(True, "database: in memory, gone when the gateway stops")
@@ -56,7 +54,7 @@ def findings(config: Config) -> Iterator[Finding]:
     yield from _place(config)
     yield from _folder(config.folder)
     yield from _orphan(Path(config.db))
-    yield from _database(Path(config.db))
+    yield from _database(Path(config.db), config.folder / MASTER_KEY)
     yield from _keys(Path(config.db), config.folder / MASTER_KEY)
     yield from _operator_token(config.folder / OPERATOR_TOKEN)
     yield _disk(config.folder, config.min_free_bytes)
@@ -96,13 +94,15 @@ def _operator_token(path: Path) -> Iterator[Finding]:
         yield _secret("operator token", path)
 
 
-def _database(path: Path) -> Iterator[Finding]:
+def _database(path: Path, key: Path) -> Iterator[Finding]:
     try:
         if not path.exists() or path.stat().st_size == 0:
             yield Finding(True, f"database: {path} is not there yet, serve makes it")
             return
         with closing(sqlite3.connect(read_only(path), uri=True)) as connection:
             yield from _inside(path, connection)
+            if connection.execute("PRAGMA user_version").fetchone()[0] == migrate.newest():
+                yield from inside.of_today(path, connection, key, time.time_ns() // 1_000_000)
     except (OSError, sqlite3.Error) as error:
         yield Finding(False, f"database: {path} can not be read: {error}")
 

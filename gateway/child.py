@@ -87,7 +87,7 @@ def _heard(said: _Said) -> Outcome:
         case "done":
             return Done(said.text)
         case "snoozed":
-            return Snoozed(said.ms or 0)
+            return Snoozed(said.ms or 0, said.text)
     return Failed(said.text or "", said.permanent, said.ms)
 
 
@@ -95,8 +95,8 @@ def _said(outcome: Outcome) -> _Said:
     match outcome:
         case Done(result):
             return _Said("done", text=result)
-        case Snoozed(delay_ms):
-            return _Said("snoozed", ms=delay_ms)
+        case Snoozed(delay_ms, why):
+            return _Said("snoozed", text=why, ms=delay_ms)
         case Failed(error, permanent, retry_after_ms):
             return _Said("failed", text=error, permanent=permanent, ms=retry_after_ms)
     raise AssertionError(outcome)

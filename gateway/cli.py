@@ -11,13 +11,14 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, NoReturn
 
-from gateway import __version__, app, check, job_verbs, log, registry
+from gateway import __version__, app, backup, check, device_verbs, job_verbs, log, registry
 from gateway.config import Config, expected, flag, settings
 from gateway.errors import Misconfigured, Unavailable
 from gateway.log import one_line
 
 # What the verbs beside `serve` and `check` need to know of the settings.
 _DATABASE_ONLY = ("db",)
+_OF_LINKS = ("db", "host", "port", "tls_cert", "tls_key")
 _OF_WORKERS = (
     "db", "workers", "keep_done_days", "keep_failed_days", "keep_events_days", "drain_timeout_s",
     "log_level", "log_format",
@@ -54,18 +55,34 @@ def parser() -> Parser:
     _verb(verbs, "serve", _serve, "run the gateway")
     _verb(verbs, "work", _work, "do jobs beside a gateway, in a process of its own", _OF_WORKERS)
     _verb(verbs, "check", _check, "verify what `serve` would start with; changes nothing")
+    copy = _verb(
+        verbs, "backup", _backup, "copy the database, also while it is used", _DATABASE_ONLY
+    )
+    copy.add_argument("path", metavar="PATH", type=Path, help="the file that is to be made")
+    copy.add_argument("--force", action="store_true", help="replace it if it is there")
+    _verb(verbs, "accept-key", _accept_key, "go on with another master key", _DATABASE_ONLY)
     of_jobs = _group(verbs, "jobs", "the queue: what was asked for, and what a person decides")
-    job_verbs.add(lambda name, act, help: _verb(of_jobs, name, act, help, _DATABASE_ONLY), _config)
+    job_verbs.add(
+        lambda name, act, help: _verb(of_jobs, name, act, help, _DATABASE_ONLY), config_of
+    )
     of_devices = _group(verbs, "devices", "boards and their keys")
-    add = _verb(of_devices, "add", _add, "register a board and print its key", _DATABASE_ONLY)
-    add.add_argument("name", metavar="NAME", help="1 to 64 of A-Z a-z 0-9 _ . -")
-    shown = _verb(of_devices, "list", _list, "list the boards", _DATABASE_ONLY)
+    device_verbs.add(
+        lambda name, act, help: _verb(of_devices, name, act, help, _DATABASE_ONLY), config_of
+    )
+    _verb(verbs, "login", _login, "print a link that logs a browser in, once", _OF_LINKS)
+    _verb(verbs, "logout", _logout, "log every browser out", _DATABASE_ONLY)
     of_alarms = _group(verbs, "alarms", "what a person should know")
     alarms = _verb(of_alarms, "list", _alarms, "list the open alarms", _DATABASE_ONLY)
     close = _verb(of_alarms, "close", _close, "close one: you have seen to it", _DATABASE_ONLY)
-    close.add_argument("id", metavar="ID", type=int, help="as `alarms list` shows it")
-    for verb in (add, shown, alarms):
-        verb.add_argument("--json", action="store_true", help="print one JSON object or array")
+    knows = _verb(
+        of_alarms, "acknowledge", _acknowledge, "say that you know of one", _DATABASE_ONLY
+    )
+    for verb in (close, knows):
+        verb.add_argument("id", metavar="ID", type=int, help="as `alarms list` shows it")
+    knows.add_argument(
+        "note", metavar="NOTE", nargs="?", default="", help="what others should know"
+    )
+    alarms.add_argument("--json", action="store_true", help="print one JSON object or array")
     return top
 
 
@@ -91,60 +108,75 @@ def _verb(
             continue
         told = f"{setting.metadata['help']}: {expected(setting)} (default: {setting.default})"
         action: Any = {"action": "store_true"} if setting.type is bool else {}
+        if setting.metadata["is_list"]:
+            action, told = {"action": "append"}, f"{told}; may be given several times"
         verb.add_argument(flag(setting.name), default=argparse.SUPPRESS, help=told, **action)
     return verb
 
 
 def _flags() -> list[str]:
     own = ["--config", "--json", "--version", "--state", "--limit", "--priority", "--run-at-ms"]
-    return [*own, "--idempotency-key"] + [flag(setting.name) for setting in settings()]
+    own += ["--bearer", "--may-ask"]
+    return [*own, "--idempotency-key", "--force"] + [flag(setting.name) for setting in settings()]
 
 
-def _config(args: argparse.Namespace) -> Config:
+def config_of(args: argparse.Namespace) -> Config:
     names = {setting.name for setting in settings()}
     given = {name: value for name, value in vars(args).items() if name in names}
     return Config.load(given, os.environ, args.config)
 
 
 def _serve(args: argparse.Namespace) -> int:
-    config = _config(args)
+    config = config_of(args)
     log.configure(config.log_level, config.log_format)
     return asyncio.run(app.serve(config))
 
 
 def _work(args: argparse.Namespace) -> int:
-    config = _config(args)
+    config = config_of(args)
     log.configure(config.log_level, config.log_format)
     return asyncio.run(app.work(config))
 
 
-def _check(args: argparse.Namespace) -> int:
-    return check.run(_config(args))
+def _backup(args: argparse.Namespace) -> int:
+    return backup.run(config_of(args), args.path, force=args.force)
 
 
-def _add(args: argparse.Namespace) -> int:
-    key = asyncio.run(registry.add(_config(args), args.name))
-    print(json.dumps({"device": args.name, "key": key}) if args.json else key)
-    print(
-        f'Put it into the board\'s config.json: "device": "{args.name}", "key": "…". Keep it'
-        " secret.",
-        file=sys.stderr,
-    )
+def _accept_key(args: argparse.Namespace) -> int:
+    count = asyncio.run(registry.accept_key(config_of(args)))
+    print(f"give each of {count} devices the key that `python -m gateway devices add` prints now")
     return 0
 
 
-def _list(args: argparse.Namespace) -> int:
-    return _show(asyncio.run(registry.everybody(_config(args))), args.json)
+def _check(args: argparse.Namespace) -> int:
+    return check.run(config_of(args))
+
+
+def _login(args: argparse.Namespace) -> int:
+    return device_verbs.login(args, config_of(args))
+
+
+def _logout(args: argparse.Namespace) -> int:
+    return device_verbs.logout(args, config_of(args))
 
 
 def _alarms(args: argparse.Namespace) -> int:
-    return _show(asyncio.run(registry.open_alarms(_config(args))), args.json)
+    return _show(asyncio.run(registry.open_alarms(config_of(args))), args.json)
 
 
 def _close(args: argparse.Namespace) -> int:
-    if asyncio.run(registry.close_alarm(_config(args), args.id)):
+    return _found(args.id, asyncio.run(registry.close_alarm(config_of(args), args.id)))
+
+
+def _acknowledge(args: argparse.Namespace) -> int:
+    note = one_line(args.note)
+    return _found(args.id, asyncio.run(registry.acknowledge_alarm(config_of(args), args.id, note)))
+
+
+def _found(alarm_id: int, was_open: bool) -> int:
+    if was_open:
         return 0
-    raise Misconfigured(f"there is no open alarm {args.id}: `alarms list` shows them")
+    raise Misconfigured(f"there is no open alarm {alarm_id}: `alarms list` shows them")
 
 
 def _show(rows: list[dict[str, object]], as_json: bool) -> int:

@@ -14,6 +14,7 @@ from gateway.errors import Misconfigured
 
 PREFIX = "FIELDPOST_"
 FILE_VARIABLE = "FIELDPOST_CONFIG"
+TOKEN_VARIABLE = "FIELDPOST_TOKEN"  # what `make flash` and others ask the gateway with; no setting
 MEMORY = ":memory:"
 
 _YES = {"1", "true", "yes", "on"}
@@ -28,8 +29,9 @@ def _setting(
     least: float | None = None,
     most: float | None = None,
     one_of: tuple[str, ...] = (),
+    is_list: bool = False,
 ) -> Any:
-    meta = {"help": help, "least": least, "most": most, "one_of": one_of}
+    meta = {"help": help, "least": least, "most": most, "one_of": one_of, "is_list": is_list}
     return field(default=default, metadata=meta)
 
 
@@ -65,6 +67,27 @@ class Config:
     )
     tls_cert: str | None = _setting(None, "certificate chain (PEM) to serve HTTPS with")
     tls_key: str | None = _setting(None, "private key (PEM) of that certificate")
+    serial: tuple[str, ...] = _setting(
+        (), "serial ports with boards on them, or auto for every USB one", is_list=True
+    )
+    allow_plain_bearer: bool = _setting(
+        False, "take devices' bearer tokens over plain HTTP from other machines too"
+    )
+    host_names: tuple[str, ...] = _setting(
+        (), "more names by which browsers ask for this gateway with --open-lan", is_list=True
+    )
+    requests_per_minute: int = _setting(
+        6000, "deliveries that a device may make in a minute; 0 for no limit", least=0, most=10**9
+    )
+    readings_per_minute: int = _setting(
+        240_000, "readings that a device may deliver in a minute; 0: no limit", least=0, most=10**9
+    )
+    max_sensors: int = _setting(
+        256, "sensors beyond which a device's readings of another are rejected", least=1, most=10**6
+    )
+    max_devices: int = _setting(
+        10_000, "devices beyond which one that nobody registered is refused", least=1, most=10**6
+    )
     max_body_bytes: int = _setting(
         16 * 1024, "largest body of readings, inflated", least=1024, most=1024**2
     )
@@ -94,8 +117,15 @@ class Config:
     webhook: tables.Webhook | None = field(
         default=None, metadata=_table(tables.Webhook, "the key that webhooks are signed with")
     )
+    retention: tables.Retention | None = field(
+        default=None, metadata=_table(tables.Retention, "how long what was measured is kept")
+    )
     schedule: tables.Schedule = field(
         default_factory=list, metadata=_table(tables.Schedule, "jobs to be asked for periodically")
+    )
+    alarms: tables.Alarms = field(
+        default_factory=tables.Alarms,
+        metadata=_table(tables.Alarms, "when something is worth an alarm, and who is told"),
     )
     sources: dict[str, str] = field(default_factory=dict, compare=False, repr=False)
 
@@ -118,7 +148,8 @@ class Config:
     def for_jobs(self) -> dict[str, Any]:
         """Return what the kinds of jobs are made of, as JSON has it; it goes to child processes."""
         return {
-            "folder": str(self.folder or ""),
+            "folder": None if self.folder is None else str(self.folder),
+            "min_free_bytes": self.min_free_bytes,
             "calibration": msgspec.to_builtins(self.calibration),
             "smtp": msgspec.to_builtins(self.smtp),
             "webhook_key": self.webhook and self.webhook.key,
@@ -152,6 +183,7 @@ class Config:
                     type_ = setting.metadata["table"]
                     values[key] = tables.converted(key, value, type_, layer.where)
                 else:
+                    value = _as_list(value) if setting.metadata["is_list"] else value
                     values[key] = _parsed(setting, value, name) if layer.is_text else value
         return cls(**values, sources=sources)
 
@@ -179,7 +211,7 @@ def expected(setting: Field[Any]) -> str:
     meta = setting.metadata
     if meta["one_of"]:
         return "one of " + ", ".join(meta["one_of"])
-    called = _CALLED.get(_kind(setting), "text")
+    called = "texts" if meta["is_list"] else _CALLED.get(_kind(setting), "text")
     return called if meta["least"] is None else f"{called} from {meta['least']} to {meta['most']}"
 
 
@@ -195,6 +227,7 @@ def _layers(
 ) -> list[_Layer]:
     said = {key: value for key, value in environ.items() if key.startswith(PREFIX)}
     named = said.pop(FILE_VARIABLE, None)
+    said.pop(TOKEN_VARIABLE, None)
     path = path or (Path(named) if named else None)
     lowered = {key.removeprefix(PREFIX).lower(): value for key, value in said.items()}
     return [
@@ -232,6 +265,13 @@ def _kind(setting: Field[Any]) -> type:
     return setting.type if isinstance(setting.type, type) else str  # `str | None` is no type
 
 
+def _as_list(value: object) -> object:
+    """Return a list as a setting keeps it: of a file, of flags, or a text with commas."""
+    if isinstance(value, str):
+        value = [part.strip() for part in value.split(",")]
+    return tuple(value) if isinstance(value, list) else value
+
+
 def _parsed(setting: Field[Any], value: object, name: str) -> object:
     """Return the text of a flag or variable as the setting's type, or as it is if it is none."""
     kind = _kind(setting)
@@ -248,6 +288,8 @@ def _parsed(setting: Field[Any], value: object, name: str) -> object:
 
 def _fits(setting: Field[Any], value: object) -> bool:
     kind, meta = _kind(setting), setting.metadata
+    if meta["is_list"]:
+        return isinstance(value, tuple) and all(map(_is_text, value))
     if value is None:
         return setting.default is None
     # true is an int to Python, and 3 is a fine float: neither is what the reader of a file expects.
@@ -255,10 +297,14 @@ def _fits(setting: Field[Any], value: object) -> bool:
         return isinstance(value, bool) and kind is bool
     if isinstance(value, str):
         one_of = meta["one_of"] or (value,)
-        return kind is str and value.isprintable() and value != "" and value in one_of
+        return kind is str and _is_text(value) and value in one_of
     if not isinstance(value, (int, float) if kind is float else kind):
         return False
     return bool(meta["least"] <= cast(float, value) <= meta["most"])
+
+
+def _is_text(value: object) -> bool:
+    return isinstance(value, str) and value.isprintable() and value != ""
 
 
 def _refusal(setting: Field[Any], value: object, name: str) -> Misconfigured:

@@ -1,4 +1,4 @@
-"""The crew: what works behind the front. Workers, the reaper, the aggregator, the schedule.
+"""The crew: what works behind the front. Workers, reaper, aggregator, schedule, watcher of alarms.
 
 Each is a loop of its own. One that breaks is told of and begun again, for the others, and the
 front, must not end with it.
@@ -9,14 +9,20 @@ import logging
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 
+from gateway import tables
 from gateway.aggregate import Aggregator
+from gateway.alarm_notices import Notices
+from gateway.alarms import Surroundings, Watcher
 from gateway.config import Config
+from gateway.events import Bus
 from gateway.handlers import REGISTRY
 from gateway.pool import Pool
 from gateway.reaper import Keep, Reaper
+from gateway.retention import Retention
 from gateway.schedule import Schedule
 from gateway.store.clock import Instant, machine_boot
 from gateway.store.database import Database
+from gateway.upkeep import Upkeep
 
 log = logging.getLogger(__name__)
 
@@ -29,11 +35,12 @@ class Crew:
     """The loops over one database, until `stopping` is set.
 
     Args:
-        is_front: also do what one process does for all: aggregates and schedule.
+        is_front: also do what one process does for all: aggregates, schedule and alarms.
         registry: `module:function` that returns the kinds.
+        bus: is told what is done, for whoever watches.
 
     Raises:
-        Misconfigured: a schedule asks for what there is not.
+        Misconfigured: a schedule or a notice of alarms asks for what there is not.
     """
 
     def __init__(
@@ -43,22 +50,53 @@ class Crew:
         *,
         is_front: bool,
         registry: str = REGISTRY,
+        bus: Bus | None = None,
     ) -> None:
+        bus = bus or Bus()
         boot = machine_boot()
 
         def now() -> Instant:
             return Instant.now(boot)
 
-        self.pool = Pool(database, registry, config.for_jobs(), workers=config.workers, now=now)
+        self.pool = Pool(
+            database, registry, config.for_jobs(), workers=config.workers, now=now, bus=bus
+        )
         keep = Keep(config.keep_done_days, config.keep_failed_days, config.keep_events_days)
-        reaper = Reaper(database, self.pool.queue, now, keep=keep, wake=self.pool.wake)
+        reaper = Reaper(database, self.pool.queue, now, keep=keep, wake=self.pool.wake, bus=bus)
         self._loops: list[Loop] = [reaper.run]
         if is_front:
             schedule = Schedule(
-                database, self.pool.queue, self.pool.kinds, config.schedule, wake=self.pool.wake
+                database,
+                self.pool.queue,
+                self.pool.kinds,
+                config.schedule,
+                wake=self.pool.wake,
+                bus=bus,
             )
             aggregator = Aggregator(database, config.for_jobs())
-            self._loops += [schedule.run, aggregator.run]
+            notices = Notices(
+                config.alarms.notify, self.pool.queue, self.pool.kinds, config.smtp is not None
+            )
+            watcher = Watcher(
+                database,
+                config.alarms,
+                now,
+                Surroundings(config.folder, config.min_free_bytes),
+                notices=notices,
+                bus=bus,
+                wake=self.pool.wake,
+                keep_days=config.keep_events_days,
+            )
+            retention = Retention(
+                database,
+                config.retention or tables.Retention(),
+                now,
+                folder=config.folder,
+                reports_days=config.keep_done_days,
+            )
+            self._loops += [schedule.run, aggregator.run, watcher.run, retention.run]
+            if config.folder is not None:
+                self._loops.append(Upkeep(config.db, lambda: now().wall_ms).run)
         self._drain_s = config.drain_timeout_s
 
     @asynccontextmanager

@@ -15,6 +15,14 @@ class Rejected(Exception):
         self.detail = detail
 
 
+class TooOften(Rejected):
+    """Theirs to slow down: the same request may be sent again after `retry_after_s` seconds."""
+
+    def __init__(self, detail: str, retry_after_s: int) -> None:
+        super().__init__(429, detail)
+        self.retry_after_s = retry_after_s
+
+
 class Unavailable(Exception):
     """Ours to mend: the same request may be sent again after `retry_after_s` seconds."""
 

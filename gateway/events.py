@@ -20,6 +20,7 @@ class ReadingsStored:
     duplicates: int
     rejected: int  # all that went into quarantine, conflicts among them
     conflicting: int
+    took_s: float  # from the body to the commit
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,13 +58,19 @@ class JobFailed(JobEvent):
     is_final: bool
 
 
-class JobRetried(JobEvent): ...
+class JobRetried(JobEvent):
+    """A person wants it tried again."""
 
 
-class JobRescued(JobEvent): ...
+@dataclass(frozen=True, slots=True)
+class JobRescued(JobEvent):
+    """Its worker died and it was taken back; `is_final` says that it is not tried again."""
+
+    is_final: bool
 
 
-class JobInterrupted(JobEvent): ...
+class JobInterrupted(JobEvent):
+    """It was given back and no try is counted: its worker stops, or it is too early for it."""
 
 
 class JobDiscarded(JobEvent): ...
@@ -95,6 +102,11 @@ class Bus:
         """Tell `watcher` all that is published from now on; return what ends that."""
         self._watchers.append(watcher)
         return lambda: self._watchers.remove(watcher)
+
+    @property
+    def is_watched(self) -> bool:
+        """Return whether somebody listens: if nobody does, an event need not even be made."""
+        return bool(self._watchers)
 
     def publish(self, event: Event) -> None:
         """Tell everybody. A watcher that fails is logged, and hurts nobody else."""

@@ -37,10 +37,20 @@ class Keys:
         master = bytes.fromhex(_secret(folder / MASTER_KEY))
         return cls(master, _secret(folder / OPERATOR_TOKEN))
 
+    @property
+    def known_by(self) -> str:
+        """Return what tells this master key from others, and tells nothing of it."""
+        return known_by(self.master)
+
     def device_key(self, device: str, generation: int) -> bytes:
         """Return the 32 bytes that sign for this device; those of other generations do not."""
         told = f"fieldpost-device-key-1\n{device}\n{generation}"
         return hmac.digest(self.master, told.encode(), "sha256")
+
+
+def known_by(master: bytes) -> str:
+    """Return 16 hex digits that tell a master key from others."""
+    return hmac.digest(master, b"fieldpost-master-check-1", "sha256").hex()[:16]
 
 
 def _secret(path: Path) -> str:

@@ -9,10 +9,12 @@ from typing import Any, Protocol
 
 import msgspec
 
-from gateway.outcomes import Permanent
+from gateway.outcomes import Permanent, Snooze
 from gateway.store import effects
 from gateway.store.database import Database
 from gateway.store.jobs import Limits
+
+_BESIDE_S = 5
 
 
 class Progress(Protocol):
@@ -69,11 +71,14 @@ class Context:
 
         Raises:
             Permanent: it may have happened before.
+            Snooze: another job is at it.
         """
         found = await self.database.write(lambda c: effects.intend(c, key, self.job_id, _now_ms()))
         if found.done_at_ms is not None:
             yield Effect(key, is_due=False, result=found.result)
             return
+        if found.job_id != self.job_id and not repeat:
+            raise Snooze(_BESIDE_S, f"waits: job {found.job_id} may be doing {key} just now")
         if not found.is_new and not repeat:
             raise Permanent(
                 f"{key} was begun before and may have happened; it was not repeated. Look there"

@@ -25,12 +25,14 @@ class Held:
     Attributes:
         on_cancelled: called once, in the keeper's thread, when a person does not want it any more.
         on_lost: called once, in the keeper's thread, when the lease is somebody else's.
+        on_progressed: called with percent and stage, in the keeper's thread, when they are written.
     """
 
     id: int
     token: str
     on_cancelled: Callable[[], object] = lambda: None
     on_lost: Callable[[], object] = lambda: None
+    on_progressed: Callable[[int, str | None], object] = lambda percent, stage: None
     renewed_at: float = field(default_factory=time.monotonic)
     percent: int | None = None
     stage: str | None = None
@@ -101,8 +103,10 @@ class Keeper:
         finally:
             if connection.in_transaction:
                 connection.execute("ROLLBACK")
-        for (job, percent, _), cancelled in zip(told, answers, strict=True):
+        for (job, percent, stage), cancelled in zip(told, answers, strict=True):
             job.renewed_at = time.monotonic()
+            if percent is not None and cancelled is not None:
+                job.on_progressed(percent, stage)
             if job.percent == percent:
                 job.percent = None
             if cancelled is None:

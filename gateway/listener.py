@@ -32,6 +32,7 @@ def certificate(chain: str, key: str) -> ssl.SSLContext:
         Misconfigured: a file is not there, is no PEM, or the two do not belong together.
     """
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    context.minimum_version = ssl.TLSVersion.TLSv1_2  # what boards speak; a system may allow less
     try:
         # Without a password of ours OpenSSL would stop and ask for one on the terminal.
         context.load_cert_chain(chain, key, password="")

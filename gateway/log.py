@@ -26,7 +26,7 @@ class TextLines(logging.Formatter):
     """`2026-11-30T12:00:00.123Z INFO gateway.app: message key=value`"""
 
     def format(self, record: logging.LogRecord) -> str:
-        extras = "".join(f" {key}={value}" for key, value in _extras(record).items())
+        extras = "".join(f" {key}={_shown(value)}" for key, value in _extras(record).items())
         trouble = f" | {self.formatException(record.exc_info)}" if record.exc_info else ""
         line = f"{record.levelname} {record.name}: {record.getMessage()}{extras}{trouble}"
         return f"{_instant(record)} {one_line(line)}"
@@ -56,6 +56,12 @@ def one_line(text: str) -> str:
 
 def _extras(record: logging.LogRecord) -> dict[str, object]:
     return {key: value for key, value in record.__dict__.items() if key not in _ALWAYS}
+
+
+def _shown(value: object) -> str:
+    """Return a value so that it can not be taken for another key and its value."""
+    text = str(value)
+    return json.dumps(text, ensure_ascii=False) if " " in text or '"' in text else text
 
 
 def _instant(record: logging.LogRecord) -> str:

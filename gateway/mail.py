@@ -15,6 +15,7 @@ from msgspec import Meta, Struct
 from gateway.kinds import Effect
 from gateway.outcomes import Permanent
 
+_PORTS = {"tls": 465, "starttls": 587, "none": 25}
 _TIMEOUT_S = 20.0  # for each answer of the server
 
 # RFC 5321 without quoted local parts and without SMTPUTF8.
@@ -24,7 +25,9 @@ Address = Annotated[
 
 
 class Server(Struct):
-    """Where mail is handed over; the setting `smtp`."""
+    """Where mail is handed over; the setting `smtp`. `port` None: 465 for tls, 587 for starttls,
+    25 for none (RFC 8314, 6409 and 5321).
+    """
 
     host: str
     sender: Address
@@ -32,6 +35,9 @@ class Server(Struct):
     user: str | None = None
     password: str | None = None
     tls: Literal["none", "starttls", "tls"] = "starttls"
+
+    def __post_init__(self) -> None:
+        self.port = self.port or _PORTS[self.tls]
 
     @classmethod
     def of(cls, settings: dict[str, Any]) -> "Server":

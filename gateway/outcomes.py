@@ -27,9 +27,10 @@ class Failed:
 
 @dataclass(frozen=True, slots=True)
 class Snoozed:
-    """It is too early; come back in `delay_ms`. Not counted as a try."""
+    """It is too early, and `why`; come back in `delay_ms`. Not counted as a try."""
 
     delay_ms: int
+    why: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,11 +56,12 @@ class RetryAfter(Exception):
 
 
 class Snooze(Exception):
-    """Raised by a handler: it is too early; come back in `delay_s`."""
+    """Raised by a handler: it is too early, and `why`; come back in `delay_s`."""
 
-    def __init__(self, delay_s: float) -> None:
-        super().__init__(f"in {delay_s:g} s")
+    def __init__(self, delay_s: float, why: str | None = None) -> None:
+        super().__init__(why or f"in {delay_s:g} s")
         self.delay_s = delay_s
+        self.why = why
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,5 +83,5 @@ def of(error: BaseException) -> Outcome:
         case RetryAfter():
             return Failed(str(error), retry_after_ms=int(error.delay_s * 1000))
         case Snooze():
-            return Snoozed(int(error.delay_s * 1000))
+            return Snoozed(int(error.delay_s * 1000), error.why)
     return Failed(told)

@@ -17,12 +17,14 @@ from collections.abc import Callable
 from enum import Enum
 from typing import Any, NamedTuple
 
-from gateway import child, outcomes
+from gateway import child, moves, outcomes
 from gateway.errors import Unavailable
+from gateway.events import Bus, JobProgressed
 from gateway.kinds import Context, Kind
 from gateway.lease import Held, Keeper
 from gateway.log import of_job
 from gateway.outcomes import Done, Dropped, Failed, Outcome, Released
+from gateway.states import State
 from gateway.store import queries
 from gateway.store.clock import Instant, machine_boot
 from gateway.store.database import MEMORY, Database
@@ -52,10 +54,10 @@ class Turn(NamedTuple):
 
 
 class Taken(NamedTuple):
-    """What it leaves with: jobs, and the ids of those it handed in that were still its own."""
+    """What it leaves with: jobs, and the states of those it handed in that were still its own."""
 
     claimed: list[Claimed]
-    kept: set[int]
+    kept: dict[int, State]
 
 
 class Pool:
@@ -65,6 +67,7 @@ class Pool:
         registry: `module:function`, called with `settings`; it returns the kinds that these
             workers know. A name, because a child process has to find them again.
         now: by both clocks, see `Instant`.
+        bus: is told each move that these workers make, after its commit.
     """
 
     def __init__(
@@ -75,8 +78,10 @@ class Pool:
         *,
         workers: int = 4,
         now: Callable[[], Instant] | None = None,
+        bus: Bus | None = None,
     ) -> None:
         boot = machine_boot()
+        self._bus = bus or Bus()
         self.kinds = child.kinds_of(registry, settings or {})
         self._registry = registry
         self._settings = settings or {}
@@ -144,7 +149,16 @@ class Pool:
         for one in ended:
             if one.id not in kept:
                 log.warning("job %d was not this worker's any more; nothing changed", one.id)
+        if self._bus.is_watched:
+            self._tell(ended, kept, claimed)
         return claimed
+
+    def _tell(self, ended: list[Ended], kept: dict[int, State], claimed: list[Claimed]) -> None:
+        for one in ended:
+            if one.job is not None and one.id in kept:
+                self._bus.publish(moves.of_end(one, one.job, kept[one.id]))
+        for job in claimed:
+            self._bus.publish(moves.of_claim(job))
 
     async def _do_all(self, claimed: list[Claimed]) -> list[Ended]:
         """Do them one after another; return what to hand in.
@@ -160,7 +174,7 @@ class Pool:
         def give_back() -> None:
             self._ahead = 1
             if waiting:
-                rest = [Ended(job.id, job.token, Released()) for job in waiting]
+                rest = [Ended(job.id, job.token, Released(), job) for job in waiting]
                 giving_back.append(loop.create_task(self._give_back(ended + rest)))
                 waiting.clear()
                 ended.clear()
@@ -168,6 +182,9 @@ class Pool:
         timer = loop.call_at(late, give_back)
         try:
             while waiting:
+                if self._stopping:  # `stop` did not know of these: they were on their way here
+                    give_back()
+                    break
                 done = await self._do(waiting.popleft())
                 if done is not None:
                     ended.append(done)
@@ -192,7 +209,7 @@ class Pool:
             except Unavailable as error:
                 log.warning("the queue has to wait: %s", error.detail)
                 if self._stopping:  # what is handed in now is lost, and rescued by its lease
-                    return Taken([], set())
+                    return Taken([], {})
                 await asyncio.sleep(_AGAIN_S)
 
     def _turns(self, connection: sqlite3.Connection, turns: list[Turn]) -> list[Taken]:
@@ -217,6 +234,9 @@ class Pool:
         one = _Try(loop.create_task(self._attempt(claimed, held)))
         held.on_cancelled = lambda: loop.call_soon_threadsafe(one.stop, Why.CANCELLED)
         held.on_lost = lambda: loop.call_soon_threadsafe(one.stop, Why.LOST)
+        if self._bus.is_watched:
+            held.on_progressed = self._progress_of(claimed)
+        began = loop.time()
         self._keeper.hold(held)
         self._tries.add(one)
         try:
@@ -224,7 +244,19 @@ class Pool:
         finally:
             self._tries.discard(one)
             self._keeper.let_go(claimed.token)
-        return None if outcome is None else Ended(claimed.id, claimed.token, outcome)
+        if outcome is None:
+            return None
+        return Ended(claimed.id, claimed.token, outcome, claimed, loop.time() - began)
+
+    def _progress_of(self, job: Claimed) -> Callable[[int, str | None], object]:
+        """Return what tells the watchers of a job's progress, from the keeper's thread."""
+        loop = asyncio.get_running_loop()
+
+        def tell(percent: int, stage: str | None) -> None:
+            event = JobProgressed(job.id, job.kind, job.request_id, percent, stage)
+            loop.call_soon_threadsafe(self._bus.publish, event)
+
+        return tell
 
     async def _attempt(self, claimed: Claimed, held: Held) -> Outcome:
         kind = self.kinds[claimed.kind]

@@ -9,9 +9,11 @@ import sqlite3
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from gateway import moves
 from gateway.errors import Unavailable
+from gateway.events import Bus
 from gateway.states import State
-from gateway.store import jobs, queries
+from gateway.store import job_pages, jobs, queries
 from gateway.store.clock import STEP_MS, Instant
 from gateway.store.database import Database
 from gateway.store.jobs import Queue
@@ -38,6 +40,7 @@ class Reaper:
 
     Args:
         wake: called when something was taken back that may be done now.
+        bus: is told each rescue.
     """
 
     def __init__(
@@ -48,12 +51,14 @@ class Reaper:
         *,
         keep: Keep = Keep(),
         wake: Callable[[], None] = lambda: None,
+        bus: Bus | None = None,
     ) -> None:
         self._database = database
         self._queue = queue
         self._now = now
         self._keep = keep
         self._wake = wake
+        self._bus = bus or Bus()
         self._offset_ms: int | None = None
 
     async def run(self) -> None:
@@ -78,10 +83,12 @@ class Reaper:
         if not stepped and not await self._database.all(expired, (now.wall_ms,)):
             return []
         rescued = await self._database.write(lambda c: self._queue.rescue(c, self._now()))
-        for job_id in rescued:
-            log.warning("job %d lost its worker and was taken back", job_id)
         if rescued or stepped:
             self._wake()
+        if rescued and self._bus.is_watched:
+            rows = await job_pages.some(self._database, rescued)
+            for row in rows.values():
+                self._bus.publish(moves.of_rescue(row))
         return rescued
 
     async def prune(self) -> int:
@@ -95,7 +102,7 @@ class Reaper:
         )
         steps: list[Callable[[sqlite3.Connection], int]] = [
             lambda c: jobs.prune(c, over, done_before, _STEP_ROWS),
-            lambda c: jobs.prune(c, failed, failed_before, _STEP_ROWS),
+            lambda c: jobs.prune(c, failed, failed_before, _STEP_ROWS, now_ms),
             lambda c: jobs.prune_events(c, events_before, _STEP_ROWS),
         ]
         total = 0

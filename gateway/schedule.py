@@ -18,6 +18,7 @@ import msgspec
 from cronsim import CronSim, CronSimError
 
 from gateway.errors import Misconfigured, Unavailable
+from gateway.events import Bus, JobAdded
 from gateway.kinds import Kinds
 from gateway.outcomes import Permanent
 from gateway.store import slots
@@ -40,6 +41,11 @@ class Plan(NamedTuple):
 
     periodic: Periodic
     zone: ZoneInfo
+
+    @property
+    def request_id(self) -> str:
+        """Return who is said to have asked."""
+        return f"schedule:{self.periodic.name}"
 
     def newest(self, now_ms: int) -> datetime | None:
         """Return the newest slot that is not after `now_ms`, None if there never was one."""
@@ -101,6 +107,7 @@ class Schedule:
 
     Args:
         wake: called when a job was added.
+        bus: is told of each.
 
     Raises:
         Misconfigured: see `plan`.
@@ -115,12 +122,14 @@ class Schedule:
         *,
         wake: Callable[[], None] = lambda: None,
         now_ms: Callable[[], int] = _now_ms,
+        bus: Bus | None = None,
     ) -> None:
         self._database = database
         self._queue = queue
         self._plans = plan(schedule, kinds)
         self._wake = wake
         self._now_ms = now_ms
+        self._bus = bus or Bus()
         self._seen: dict[str, int] = {}  # the newest slot we asked for, so as not to ask again
 
     async def run(self) -> None:
@@ -147,7 +156,7 @@ class Schedule:
             job_id = await self._ask(one, slot, slot_ms)
             self._seen[one.periodic.name] = slot_ms
             if job_id is not None:
-                log.info("schedule %s asked for job %d", one.periodic.name, job_id)
+                self._bus.publish(JobAdded(job_id, one.periodic.kind, one.request_id))
                 added.append(job_id)
         if added:
             self._wake()
@@ -156,9 +165,7 @@ class Schedule:
     async def _ask(self, one: Plan, slot: datetime, slot_ms: int) -> int | None:
         periodic, now_ms = one.periodic, self._now_ms()
         due = Due(periodic.name, f"{periodic.cron} {periodic.time_zone}", slot_ms)
-        asked = Asked(
-            periodic.kind, one.args(slot), request_id=f"schedule:{periodic.name}", caller="schedule"
-        )
+        asked = Asked(periodic.kind, one.args(slot), request_id=one.request_id, caller="schedule")
         return await self._database.write(
             lambda c: slots.take(c, due, now_ms, lambda: self._queue.enqueue(c, asked, now_ms)[0])
         )

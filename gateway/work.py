@@ -5,10 +5,11 @@ It knows nothing of the web side, and loads nothing of it.
 
 import logging
 
-from gateway import stopping
+from gateway import move_log, stopping
 from gateway.config import MEMORY, Config
 from gateway.crew import Crew
 from gateway.errors import Misconfigured
+from gateway.events import Bus
 from gateway.handlers import REGISTRY
 from gateway.opening import database
 
@@ -31,8 +32,10 @@ async def work(config: Config, registry: str = REGISTRY) -> int:
     if not config.workers:
         raise Misconfigured(f"{config.came_from('workers')} is 0: then there is nothing to do here")
     stop = stopping.on_signals()
+    bus = Bus()
+    bus.subscribe(move_log.watch)
     async with database(config) as db:
-        crew = Crew(config, db, is_front=False, registry=registry)
+        crew = Crew(config, db, is_front=False, registry=registry, bus=bus)
         async with crew.at_work(stop):
             print(f"fieldpost: {config.workers} workers do the jobs of {config.db}", flush=True)
             await stop.wait()

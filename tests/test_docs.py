@@ -15,7 +15,7 @@ import sensors as firmware_sensors
 import settings as firmware_settings
 
 from gateway import cli, model
-from gateway.config import FILE_VARIABLE, flag, settings, variable
+from gateway.config import FILE_VARIABLE, TOKEN_VARIABLE, flag, settings, variable
 from gateway.store import migrate
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -28,7 +28,7 @@ def page(name: str) -> str:
 
 
 def make_targets() -> set[str]:
-    return set(re.findall(r"^([a-z]+):.*## ", page("Makefile"), re.MULTILINE))
+    return set(re.findall(r"^([a-z-]+):.*## ", page("Makefile"), re.MULTILINE))
 
 
 def rows(text: str) -> list[list[str]]:
@@ -38,7 +38,7 @@ def rows(text: str) -> list[list[str]]:
 
 
 def shown(default: object) -> str:
-    if default is None:
+    if default is None or default == ():
         return ""
     return f"{default}".lower() if isinstance(default, bool) else f"{default}".removesuffix(".0")
 
@@ -52,7 +52,10 @@ def test_every_setting_of_the_gateway_has_its_row_with_its_default(setting):
 
 def test_the_docs_name_no_setting_that_is_not_there():
     named = set(re.findall(r"FIELDPOST_[A-Z_]+", EVERYTHING))
-    assert named == {variable(setting.name) for setting in settings()} | {FILE_VARIABLE}
+    assert named == {variable(setting.name) for setting in settings()} | {
+        FILE_VARIABLE,
+        TOKEN_VARIABLE,
+    }
 
 
 def commands(parser: argparse.ArgumentParser, verb: str = "") -> Iterator[tuple[str, set[str]]]:
@@ -77,7 +80,7 @@ def test_every_make_target_is_told_of():
 
 
 def test_every_make_command_in_the_docs_exists():
-    told = set(re.findall(r"^make ([a-z]+)|`make ([a-z]+)[ `]", EVERYTHING, re.MULTILINE))
+    told = set(re.findall(r"^make ([a-z-]+)|`make ([a-z-]+)[ `]", EVERYTHING, re.MULTILINE))
     assert {one or other for one, other in told} <= make_targets()
 
 

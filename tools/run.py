@@ -7,11 +7,9 @@ import argparse
 import asyncio
 import json
 import re
-import socket
 import sys
 from collections import deque
 from collections.abc import Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -19,6 +17,7 @@ from gateway import listener, registry, stopping
 from gateway.config import Config
 from gateway.errors import Misconfigured
 from tools.children import Child, Children
+from tools.lan import addresses
 
 BOARD = "virtual-board"
 TRACE_LOOK_S = 0.2
@@ -89,7 +88,7 @@ async def _play(children: Children, config: Config, data: Path, key: str) -> str
 async def _start_gateway(children: Children, config: Config) -> Child:
     return await children.start(
         "the gateway",
-        *("-m", "gateway", "serve", "--open", "--db", config.db),
+        *("-m", "gateway", "serve", "--db", config.db),
         *("--host", config.host, "--port", config.port),
         stdout=asyncio.subprocess.PIPE,
     )
@@ -151,22 +150,13 @@ def _in_words(event: dict[str, Any]) -> str | None:
 
 def _welcome(address: str, config: Config) -> None:
     _tell(f"a virtual board sends readings; watch them at {address}/status (Ctrl-C stops)")
+    port = address.rpartition(":")[2]
+    again = f"login --db {config.db} --port {port}"
+    _tell(f"the link above logs a browser in, once; another: .venv/bin/python -m gateway {again}")
     if config.host in {"0.0.0.0", "::"}:
-        port = address.rpartition(":")[2]
-        for lan in _lan_addresses():
+        for lan in addresses():
             _tell(f"real boards reach this gateway at http://{lan}:{port}")
         _tell(f"each needs a key: .venv/bin/python -m gateway devices add NAME --db {config.db}")
-
-
-def _lan_addresses() -> list[str]:
-    """Return this machine's addresses that others can reach, as far as they can be found out."""
-    found = set()
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe, suppress(OSError):
-        probe.connect(("192.0.2.1", 9))  # sends nothing: it only chooses the way out
-        found.add(probe.getsockname()[0])
-    with suppress(OSError):  # a machine need not know its own name
-        found.update(socket.gethostbyname_ex(socket.gethostname())[2])
-    return sorted(address for address in found if not address.startswith("127."))
 
 
 def _how_it_ended(child: Child) -> str:

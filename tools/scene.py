@@ -52,7 +52,7 @@ class Scene:
         self._folder = folder
         self._children = children
         self._gateway: Child | None = None
-        self._config = Config(db=str(folder / "fieldpost.db"), port=_free_port())
+        self._config = Config(db=str(folder / "fieldpost.db"), port=free_port())
         self.database = Path(self._config.db)
         self.boards: list[VirtualBoard] = []
 
@@ -116,7 +116,7 @@ async def _killed(child: Child | None) -> bool:
     return True
 
 
-def _free_port() -> int:
+def free_port() -> int:
     """Return a port for all the gateway's lives."""
     port = listener.bind("127.0.0.1", 0)
     try:

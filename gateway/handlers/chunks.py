@@ -12,7 +12,7 @@ from gateway.model import MAX_READINGS
 from gateway.sheet import MAX_LINE_BYTES, BadLine, Line, Sheet
 from gateway.store.imports import Fault
 
-_LINES = 512  # short transactions, as boards deliver meanwhile and wait for their end
+_LINES = 64  # short transactions, as boards deliver meanwhile and wait for their end
 
 _encode = msgspec.json.Encoder().encode
 # For ids, which have to stay: how Python writes a number does not change, nor from whom it is.

@@ -10,12 +10,12 @@ import msgspec
 from msgspec import Meta, Struct
 
 from gateway import mail
+from gateway.handlers.place import Place
 from gateway.handlers.report import figures, files, page
 from gateway.handlers.report.day import Day
 from gateway.handlers.report.figures import Series
 from gateway.handlers.report.page import DeviceDay
 from gateway.kinds import Context, Kind
-from gateway.outcomes import Permanent
 from gateway.store import clock, reports
 from gateway.store.jobs import Asked, Limits, Queue
 from gateway.store.reports import Device, Window
@@ -45,12 +45,13 @@ class Args(Struct, forbid_unknown_fields=True):
 
 
 def kind(settings: dict[str, Any]) -> Kind:
+    place = Place(settings, FOLDER)
+
     async def report(context: Context, args: Args) -> str | None:
-        if settings.get("folder") is None:
-            raise Permanent("a database in memory has no folder for reports: give a file with --db")
+        folder = place.folder()
         if args.mail_to:
             mail.Server.of(settings)  # whoever can't be sent it hears so at once
-        folder = Path(settings["folder"]) / FOLDER
+        place.require_room()
         return await _Report(context, args.day(), folder, settings.get("calibration") or {}).make(
             args.mail_to
         )

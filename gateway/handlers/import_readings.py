@@ -4,8 +4,8 @@ What a chunk of the file brings, the lines of it that are bad, and how far the f
 written in one transaction, so a job that died goes on where it was.
 """
 
+import asyncio
 import os
-import shutil
 import time
 from itertools import islice
 from pathlib import Path
@@ -18,10 +18,11 @@ from msgspec import Meta, Struct
 from gateway.handlers import chunks
 from gateway.handlers.chunks import Chunk
 from gateway.handlers.occurrences import Occurrences
+from gateway.handlers.place import Place
 from gateway.ingest import Ingest
 from gateway.kinds import Context, Kind
 from gateway.model import Verdicts
-from gateway.outcomes import Permanent, Snooze
+from gateway.outcomes import Permanent
 from gateway.sheet import MAX_LINE_BYTES, NoSheet, Sheet
 from gateway.store import clock, imports
 from gateway.store.imports import Fault, Reached
@@ -29,31 +30,33 @@ from gateway.store.jobs import Asked, Limits, Queue
 
 NAME = "import_readings"
 FOLDER = "imports"  # beside the database
+MOST_NAME = 255
 
 _TIMEOUT_S = 24 * 3600.0
 _LIMITS = Limits(deadline_ms=24 * 3_600_000, concurrency=1)
-_FREE_BYTES = 64 * 1024**2
-_LOW_DISK_WAIT_S = 30
-_MOST_TOLD = 3  # bad lines, in the job itself; its report has all
+_ASIDE = 3
+_MOST_LISTED = 100_000  # bad lines, in the report; of a file that is no sheet at all each one is
+_MOST_TOLD = 3  # bad lines, in the job itself
 
 
-class Args(Struct, forbid_unknown_fields=True):
-    """`file`: its name in the folder of imports."""
+class Args(Struct, forbid_unknown_fields=True, omit_defaults=True):
+    """`file`: its name in the folder of imports; `name`: what its sender calls it."""
 
     file: Annotated[str, Meta(pattern=r"\A[A-Za-z0-9_-]{1,64}\.csv\Z")]
+    name: Annotated[str, Meta(max_length=MOST_NAME)] | None = None
 
 
 def kind(settings: dict[str, Any]) -> Kind:
-    folder = Path(settings.get("folder", "")) / FOLDER
+    place = Place(settings, FOLDER)
 
     async def bring_in(context: Context, args: Args) -> str:
-        job_id, path = context.job_id, folder / args.file
+        job_id, folder = context.job_id, place.folder()
+        path = folder / args.file
         reached = await context.database.write(lambda c: imports.begin(c, job_id))
         if not reached.finished:
             if not path.is_file():
                 raise Permanent(f"{args.file} is not there any more: send the file once more")
-            floor_bytes = settings.get("min_free_bytes", _FREE_BYTES)
-            reached = await _Import(context, path, floor_bytes).run(reached)
+            reached = await _Import(context, path, place).run(reached)
             await _report(context, report_path(folder, job_id), reached)
             await context.database.write(lambda c: _finish(c, settings, context, reached))
         path.unlink(missing_ok=True)
@@ -73,43 +76,47 @@ def report_path(folder: Path, job_id: int) -> Path:
 
 
 class _Import:
-    """One file on its way through the door for readings."""
+    """One file on its way through the door for readings.
 
-    def __init__(self, context: Context, path: Path, floor_bytes: int) -> None:
+    While somebody else writes too it pauses after each chunk for some times what that took: who
+    waits for SQLite's lock looks at it now and then only, and would find it taken each time.
+    """
+
+    def __init__(self, context: Context, path: Path, place: Place) -> None:
         self._context = context
         self._path = path
-        self._floor_bytes = floor_bytes
+        self._place = place
         self._ingest = Ingest(context.database)
+        self._version = 0
         self._size = max(path.stat().st_size, 1)
 
     async def run(self, reached: Reached) -> Reached:
         """Store all of it from where it got to; return where it then is."""
         with self._path.open("rb") as file, Occurrences(self._path.with_suffix(".seen")) as seen:
             for chunk in chunks.read(file, _sheet(file), seen, reached.offset_bytes):
-                self._require_room(reached)
+                self._place.require_room()
                 reached = await self._take(reached, chunk)
                 self._tell(reached, chunk.faults)
         return reached
 
     async def _take(self, before: Reached, chunk: Chunk) -> Reached:
         batches = list(chunk.batches())
-        after, faults = before, chunk.faults
+        after, faults, version = before, chunk.faults, 0
 
         def note(connection: Connection, verdicts: list[Verdicts]) -> None:
-            nonlocal after, faults
+            nonlocal after, faults, version
+            version = imports.version(connection)
             faults = [*chunk.faults, *_refused(batches, verdicts)]
             after = _moved(before, chunk, verdicts, len(faults))
-            imports.advance(connection, self._context.job_id, after, faults)
+            listed = faults[: max(0, _MOST_LISTED - before.bad)]
+            imports.advance(connection, self._context.job_id, after, listed)
 
-        bodies = [body for body, _ in batches]
+        began, bodies = time.monotonic(), [body for body, _ in batches]
         await self._ingest.bring_in(bodies, received_ms=_now_ms(), note=note)
+        if version != self._version:
+            self._version = version
+            await asyncio.sleep(_ASIDE * (time.monotonic() - began))
         return after
-
-    def _require_room(self, reached: Reached) -> None:
-        if shutil.disk_usage(self._path.parent).free < self._floor_bytes:
-            share = reached.offset_bytes / self._size
-            self._context.progress(share, "waits: the disk is nearly full")
-            raise Snooze(_LOW_DISK_WAIT_S)
 
     def _tell(self, reached: Reached, faults: list[Fault]) -> None:
         stage = f"line {reached.line}: {reached.stored} new, {reached.bad} bad"
@@ -151,7 +158,7 @@ def _moved(before: Reached, chunk: Chunk, verdicts: list[Verdicts], bad: int) ->
 
 
 async def _report(context: Context, path: Path, reached: Reached) -> None:
-    """Write all bad lines into a file; whole, or not at all."""
+    """Write the bad lines into a file; whole, or not at all."""
     part = path.with_suffix(".part")
     with part.open("w", encoding="utf-8") as file:
         file.write(
@@ -159,6 +166,8 @@ async def _report(context: Context, path: Path, reached: Reached) -> None:
         )
         async for faults in imports.faults(context.database, context.job_id):
             file.writelines(f"{_told(fault)}\n" for fault in faults)
+        if reached.bad > _MOST_LISTED:
+            file.write(f"and {reached.bad - _MOST_LISTED} more, of which none is listed\n")
         file.flush()
         os.fsync(file.fileno())
     part.replace(path)

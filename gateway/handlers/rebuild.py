@@ -27,10 +27,18 @@ async def rebuild(
 ) -> None:
     """Make the aggregates of the range anew; one that was interrupted goes on.
 
+    Those stay as they are of which not all readings are kept.
+
     Args:
         part: of the job that this is, for its progress.
+
+    Raises:
+        Permanent: that is all of them.
     """
     database, job_id = context.database, context.job_id
+    days = await rebuilds.days_of(database, wanted)
+    if days.total and days.unwhole == days.total:
+        raise Permanent("the readings of these days are not kept any more: charts stay as they are")
 
     def progress(done: float, stage: str) -> None:
         context.progress(part[0] + (part[1] - part[0]) * done, stage)
@@ -54,3 +62,7 @@ async def rebuild(
         partial(rebuilds.put_in_place, job_id=job_id, none_before=after)
     ):
         pass
+    if days.unwhole:
+        kept = f"{days.unwhole} of {days.total} days of sensors stay as they were"
+        context.log.info("%s: not all their readings are kept", kept)
+        progress(1.0, f"done; {kept}: not all their readings are kept")

@@ -47,11 +47,11 @@ class Book:
         self._present_boot = boot
         self._seq = seq
 
-    def boot(self, name: str, now_ms: int) -> Boot:
-        """Return the books of one of its boots, begun if it was never heard of."""
+    def boot(self, name: str, now_ms: int, is_live: bool = True) -> Boot:
+        """Return the books of one of its boots, begun if there are none."""
         boot = self.boots.get(name)
         if boot is None:
-            boot = self.boots[name] = Boot.find(self._connection, now_ms, self.id, name)
+            boot = self.boots[name] = Boot.find(self._connection, now_ms, self.id, name, is_live)
         return boot
 
     def sensor(self, name: str) -> int:
@@ -73,6 +73,7 @@ class Book:
             return
         change.last_seen_at_ms = now_ms
         if envelope.boot is not None:
+            self.boot(envelope.boot, now_ms).hear()
             change.boot = self._present_boot = envelope.boot
             change.seq = self._seq = envelope.seq or 0
         if health is not None:

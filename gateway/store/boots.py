@@ -18,7 +18,7 @@ class Boot:
     Args:
         id, highest, pruned_to: of the row in `boot`.
         has_lost: whether the device said of some of its numbers that they will never come.
-        is_new: whether it was never heard of before this delivery.
+        is_new: whether the device was never heard in it before this group.
     """
 
     def __init__(
@@ -28,14 +28,13 @@ class Boot:
         id: int,
         highest: int,
         pruned_to: int,
-        has_lost: int = 0,
-        *,
-        is_new: bool = False,
+        has_lost: int,
+        is_new: int,
     ) -> None:
         self._connection = connection
         self._now_ms = now_ms
         self.id = id
-        self.is_new = is_new
+        self.is_new = bool(is_new)
         self.highest = self._highest_before = highest
         self._pruned_to = pruned_to
         self._has_lost = bool(has_lost)
@@ -44,13 +43,20 @@ class Boot:
         self._lost_before: set[Range] = set()
 
     @classmethod
-    def find(cls, connection: sqlite3.Connection, now_ms: int, device_id: int, name: str) -> "Boot":
-        """Return the books of a boot, begun if it was never heard of."""
+    def find(
+        cls, connection: sqlite3.Connection, now_ms: int, device_id: int, name: str, is_live: bool
+    ) -> "Boot":
+        """Return the books of a boot, begun if there are none; `is_live`: its device is there."""
         row = connection.execute(_sql.find, (device_id, name)).fetchone()
-        if row is not None:
-            return cls(connection, now_ms, *row)
-        row = connection.execute(_sql.add, (device_id, name, now_ms)).fetchone()
-        return cls(connection, now_ms, *row, is_new=True)
+        if row is None:
+            begun = (device_id, name, now_ms if is_live else 0)
+            row = connection.execute(_sql.add, begun).fetchone()
+        return cls(connection, now_ms, *row)
+
+    def hear(self) -> None:
+        """Note that the device itself speaks in this boot."""
+        if self.is_new:
+            self._connection.execute(_sql.hear, (self._now_ms, self.id))
 
     def arrive(self, n: int) -> None:
         """Note that number `n` is here."""
@@ -66,8 +72,11 @@ class Boot:
         self._load().explain(lost)
 
     def was_pruned(self, n: int) -> bool:
-        """Return whether retention took number `n` away, if it has no row: it was stored once."""
-        return n <= self._pruned_to and not self._load().missing(n)
+        """Return whether number `n` was stored once and retention took it away."""
+        if n > self._pruned_to:
+            return False
+        row = self._connection.execute(_sql.pruned_around, (self.id, n)).fetchone()
+        return row is not None and n <= row[0]
 
     @property
     def has_risen(self) -> bool:

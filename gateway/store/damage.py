@@ -19,7 +19,10 @@ log = logging.getLogger(__name__)
 _sql = queries.load("devices")
 
 _HEADER = b"SQLite format 3\x00"
-_APPLICATION_ID_AT = 68  # https://www.sqlite.org/fileformat.html, "The Database Header"
+# https://www.sqlite.org/fileformat.html, "The Database Header" and "B-tree Pages"
+_APPLICATION_ID_AT = 68
+_CELLS_AT = 103  # how many tables and indexes the schema has, of one page
+_HEAD_BYTES = 105
 _CHECKED_WHOLE_BYTES = 64 * 1024 * 1024
 
 
@@ -31,7 +34,7 @@ def refuse_foreign(path: str) -> None:
     """
     try:
         with open(path, "rb") as file:
-            head = file.read(_APPLICATION_ID_AT + 4)
+            head = file.read(_HEAD_BYTES)
     except FileNotFoundError:
         head = b""
     except OSError as error:
@@ -39,8 +42,11 @@ def refuse_foreign(path: str) -> None:
     if not head:
         _refuse_orphan(path)
         return
+    owner = head[_APPLICATION_ID_AT : _APPLICATION_ID_AT + 4]
     ours = APPLICATION_ID.to_bytes(4, "big")
-    if not head.startswith(_HEADER) or head[_APPLICATION_ID_AT:] != ours:
+    # An empty database is nobody's: another process of ours may be making it.
+    is_free = owner == bytes(4) and head[_CELLS_AT:] == bytes(2)
+    if not head.startswith(_HEADER) or not (owner == ours or is_free):
         what = "another program's database" if head.startswith(_HEADER) else "not a database"
         raise Misconfigured(f"{path} is {what}; it was not touched: give another --db")
 

@@ -50,6 +50,7 @@ def connect(path: str) -> sqlite3.Connection:
         connection.execute("PRAGMA foreign_keys = ON")
         connection.execute("PRAGMA synchronous = FULL")
         connection.execute("PRAGMA cache_size = -65536")
+        connection.execute("PRAGMA auto_vacuum = INCREMENTAL")  # heeded by a file just made
         migrate(connection)
         if path != MEMORY:  # after the first migration: that one is atomic without a WAL
             connection.execute("PRAGMA journal_mode = WAL")
@@ -134,6 +135,10 @@ class Database:
         It returns a result for each. If it fails, it is called again for each item alone.
         """
         return await self._writer.submit(work, item)
+
+    def tell_of_commits(self, told: Callable[[float, int], None]) -> None:
+        """After each commit call `told` with its seconds and how many shared it, in its thread."""
+        self._writer.on_commit = told
 
     async def close(self) -> None:
         while not self._readers.empty():

@@ -57,6 +57,12 @@ def advance(
         connection.execute(_sql.add_bad_lines, {"job_id": job_id, "lines": lines})
 
 
+def version(connection: sqlite3.Connection) -> int:
+    """Return a number that changes when another connection, of whatever process, has written."""
+    number: int = connection.execute(_sql.version).fetchone()[0]
+    return number
+
+
 def finish(connection: sqlite3.Connection, job_id: int, reached: Reached) -> None:
     """Write down that the whole file is in, and its report written."""
     advance(connection, job_id, reached._replace(finished=1), [])

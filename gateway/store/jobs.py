@@ -8,75 +8,21 @@ import random
 import sqlite3
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
 
 import msgspec
 
-from gateway import backoff
-from gateway.outcomes import Crashed, Done, Dropped, Failed, Outcome, Released, Snoozed
 from gateway.states import State, Verb
-from gateway.store import effects, queries
+from gateway.store import alarms, effects, queries
 from gateway.store.clock import Instant
+from gateway.store.job_ends import Endings
+from gateway.store.job_moves import note, note_all
+from gateway.store.job_terms import Asked, Claimed, Ended, KeyUsed, Limits, NotAllowed
+
+__all__ = ["Asked", "Claimed", "Ended", "KeyUsed", "Limits", "NotAllowed", "Queue"]
 
 _sql = queries.load("jobs")
-_MAX_ERROR_BYTES = 4096
 
 LEASE_MS = 15_000
-
-
-@dataclass(frozen=True)
-class Limits:
-    """When a kind of job gives up: by attempts, by crashes, and by time since its first claim."""
-
-    max_attempts: int = 5
-    max_crashes: int = 2  # the third makes it failed
-    deadline_ms: int = 10 * 60_000
-    concurrency: int | None = None  # at most so many run at a time, in all processes
-
-
-class Asked(NamedTuple):
-    """A job as somebody asks for it. `args` is JSON; `run_at_ms` None: now."""
-
-    kind: str
-    args: str
-    priority: int = 0
-    run_at_ms: int | None = None
-    request_id: str | None = None
-    caller: str = ""
-    idempotency_key: str | None = None
-    fingerprint: bytes | None = None
-
-
-class Claimed(NamedTuple):
-    """A job in the hands of the worker that has its token."""
-
-    id: int
-    kind: str
-    args: str
-    token: str
-    attempts: int
-    crashes: int
-    request_id: str | None
-
-
-class Ended(NamedTuple):
-    """What a worker hands in."""
-
-    id: int
-    token: str
-    outcome: Outcome
-
-
-class KeyUsed(Exception):
-    """The idempotency key was used before, for something else."""
-
-
-class NotAllowed(Exception):
-    """The job is in a state (None: there is no such job) that does not have this move."""
-
-    def __init__(self, state: State | None) -> None:
-        super().__init__(state)
-        self.state = state
 
 
 @dataclass(frozen=True)
@@ -113,7 +59,7 @@ class Queue:
             ),
         ).fetchone()  # fmt: skip
         if row is not None:
-            _note(connection, row[0], now_ms, "enqueue", State.PENDING)
+            note(connection, row[0], now_ms, "enqueue", State.PENDING)
             return row[0], True
         key = (asked.caller, asked.idempotency_key)
         id_, fingerprint = connection.execute(_sql.find_by_key, key).fetchone()
@@ -168,7 +114,7 @@ class Queue:
         }
         rows = connection.execute(_sql.claim, told).fetchall()
         claimed = [Claimed(*row) for row in sorted(rows)]
-        _note_all(
+        note_all(
             connection,
             [(one.id, now.wall_ms, Verb.CLAIM, State.RUNNING, worker, None) for one in claimed],
         )
@@ -198,79 +144,15 @@ class Queue:
 
     def end_several(
         self, connection: sqlite3.Connection, now: Instant, several: Sequence[Ended]
-    ) -> set[int]:
-        """Hand in jobs; return the ids of those that their workers had not lost."""
+    ) -> dict[int, State]:
+        """Hand in jobs; return those that their workers had not lost, and the states they got."""
         now.settle(connection)  # before a wait is written, not after
-        done = [(one.id, one.token, one.outcome.result) for one in several
-                if isinstance(one.outcome, Done)]  # fmt: skip
-        kept = self._finish(connection, now.wall_ms, done) if done else set()
-        for one in several:
-            if not isinstance(one.outcome, Done) and self._end_badly(connection, now, one):
-                kept.add(one.id)
-        return kept
-
-    def _finish(
-        self, connection: sqlite3.Connection, now_ms: int, done: list[tuple[int, str, str | None]]
-    ) -> set[int]:
-        told = {"now_ms": now_ms, "ended": msgspec.json.encode(done).decode()}
-        kept = {row[0] for row in connection.execute(_sql.finish, told)}
-        _note_all(
-            connection,
-            [(id_, now_ms, Verb.FINISH, State.DONE, None, result)
-             for id_, _, result in done if id_ in kept],
-        )  # fmt: skip
-        return kept
-
-    def _end_badly(self, connection: sqlite3.Connection, now: Instant, ended: Ended) -> bool:
-        held = connection.execute(_sql.held, (ended.id, ended.token)).fetchone()
-        if held is None:
-            return False
-        attempts, crashes, since_ms, kind = held
-        now_ms = now.wall_ms
-        move = _Move(connection, ended.id, ended.token, now_ms, attempts, crashes)
-        match ended.outcome:
-            case Failed() as failed:
-                attempts += 1
-                move = move._replace(attempts=attempts)
-                limits = self._limits(kind)
-                late = now_ms - since_ms >= limits.deadline_ms
-                if failed.permanent or late or attempts >= limits.max_attempts:
-                    move.give_up(Verb.FAIL, failed.error)
-                else:
-                    wait_ms = failed.retry_after_ms
-                    if wait_ms is None:
-                        wait_ms = backoff.wait_ms(attempts + crashes, self.random)
-                    move.try_later(Verb.FAIL, wait_ms, failed.error)
-            case Snoozed(delay_ms):
-                move.try_later(Verb.SNOOZE, delay_ms)
-            case Released():
-                move.try_later(Verb.RELEASE, 0)
-            case Dropped():
-                move.drop(Verb.DROP)
-            case Crashed(error):
-                self._crashed(move, kind, since_ms, error)
-        return True
+        return Endings(self.limits, self.random).hand_in(connection, now, several)
 
     def rescue(self, connection: sqlite3.Connection, now: Instant) -> list[int]:
         """Take back every job whose lease is over; return their ids."""
         now.settle(connection)
-        rows = connection.execute(_sql.expired, (now.wall_ms,)).fetchall()
-        for id_, kind, token, worker, attempts, crashes, cancelled, since_ms in rows:
-            move = _Move(connection, id_, token, now.wall_ms, attempts, crashes)
-            if cancelled:
-                move.drop(Verb.RESCUE)
-            else:
-                self._crashed(move, kind, since_ms, f"the worker {worker} is gone")
-        return [row[0] for row in rows]
-
-    def _crashed(self, move: "_Move", kind: str, since_ms: int, error: str) -> None:
-        move = move._replace(crashes=move.crashes + 1)
-        limits = self._limits(kind)
-        if move.crashes > limits.max_crashes or move.now_ms - since_ms >= limits.deadline_ms:
-            move.give_up(Verb.RESCUE, error)
-        else:
-            wait_ms = backoff.wait_ms(move.attempts + move.crashes, self.random)
-            move.try_later(Verb.RESCUE, wait_ms, error)
+        return Endings(self.limits, self.random).rescue(connection, now)
 
     def cancel(self, connection: sqlite3.Connection, id: int, now_ms: int) -> State:
         """Do not do a job: a pending one is discarded, a running one asked to stop.
@@ -280,10 +162,10 @@ class Queue:
         """
         told = {"id": id, "now_ms": now_ms}
         if connection.execute(_sql.cancel_pending, told).rowcount:
-            _note(connection, id, now_ms, Verb.CANCEL, State.DISCARDED)
+            note(connection, id, now_ms, Verb.CANCEL, State.DISCARDED)
             return State.DISCARDED
         if connection.execute(_sql.cancel_running, told).rowcount:
-            _note(connection, id, now_ms, Verb.CANCEL, State.RUNNING)
+            note(connection, id, now_ms, Verb.CANCEL, State.RUNNING)
             return State.RUNNING
         raise NotAllowed(_state_of(connection, id))
 
@@ -302,7 +184,8 @@ class Queue:
         now_ms = self._settled(connection, now_ms)
         if not connection.execute(sql, {"id": id, "now_ms": now_ms}).rowcount:
             raise NotAllowed(_state_of(connection, id))
-        _note(connection, id, now_ms, verb, to)
+        alarms.job_is_no_more_failed(connection, now_ms)
+        note(connection, id, now_ms, verb, to)
 
     def _settled(self, connection: sqlite3.Connection, now_ms: int) -> int:
         if self.clock is None:
@@ -323,49 +206,26 @@ class Queue:
         return {kind for kind, most in capped.items() if running.get(kind, 0) >= most}
 
 
-class _Move(NamedTuple):
-    """A move of a running job by whoever has its token, with the counts it has after it."""
-
-    connection: sqlite3.Connection
-    id: int
-    token: str
-    now_ms: int
-    attempts: int
-    crashes: int
-
-    def try_later(self, verb: Verb, wait_ms: int, error: str | None = None) -> None:
-        error = error and _capped(error)
-        run_at_ms = self.now_ms + wait_ms
-        self._execute(_sql.try_later, error=error, run_at_ms=run_at_ms)
-        self._note(verb, State.PENDING, f"{error or ''} (again in {wait_ms} ms)".strip())
-
-    def give_up(self, verb: Verb, error: str) -> None:
-        self._execute(_sql.give_up, error=_capped(error))
-        self._note(verb, State.FAILED, _capped(error))
-
-    def drop(self, verb: Verb) -> None:
-        self._execute(_sql.drop)
-        self._note(verb, State.DISCARDED)
-
-    def _execute(self, sql: str, **values: object) -> None:
-        told = self._asdict() | values
-        del told["connection"]
-        moved = self.connection.execute(sql, told).rowcount
-        assert moved == 1, "the token was seen in this transaction"
-
-    def _note(self, verb: Verb, state: State, detail: str | None = None) -> None:
-        _note(self.connection, self.id, self.now_ms, verb, state, detail=detail)
-
-
 def prune(
-    connection: sqlite3.Connection, states: frozenset[State], before_ms: int, limit: int = 500
+    connection: sqlite3.Connection,
+    states: frozenset[State],
+    before_ms: int,
+    limit: int = 500,
+    now_ms: int | None = None,
 ) -> int:
-    """Delete up to `limit` jobs in these states that ended before `before_ms`; return how many."""
+    """Delete up to `limit` jobs in these states that ended before `before_ms`; return how many.
+
+    Args:
+        now_ms: when alarms of failed jobs close that are all gone with it; None: later, by others.
+    """
     told = {
         "before_ms": before_ms, "limit": limit,
         "states": msgspec.json.encode(sorted(states)).decode(),
     }  # fmt: skip
-    return connection.execute(_sql.prune_jobs, told).rowcount
+    pruned = connection.execute(_sql.prune_jobs, told).rowcount
+    if pruned and now_ms is not None and State.FAILED in states:
+        alarms.job_is_no_more_failed(connection, now_ms)
+    return pruned
 
 
 def prune_events(connection: sqlite3.Connection, before_ms: int, limit: int = 500) -> int:
@@ -373,28 +233,6 @@ def prune_events(connection: sqlite3.Connection, before_ms: int, limit: int = 50
     return connection.execute(_sql.prune_events, {"before_ms": before_ms, "limit": limit}).rowcount
 
 
-def _note(
-    connection: sqlite3.Connection,
-    id: int,
-    at_ms: int,
-    verb: str,
-    state: State,
-    worker: str | None = None,
-    detail: str | None = None,
-) -> None:
-    _note_all(connection, [(id, at_ms, verb, state, worker, detail)])
-
-
-def _note_all(connection: sqlite3.Connection, moves: list[tuple[object, ...]]) -> None:
-    if moves:
-        values = [value for move in moves for value in move]
-        connection.execute(queries.for_rows(_sql.add_event, len(moves)), values)
-
-
 def _state_of(connection: sqlite3.Connection, id: int) -> State | None:
     row = connection.execute(_sql.state_of, (id,)).fetchone()
     return None if row is None else State(row[0])
-
-
-def _capped(error: str) -> str:
-    return error.encode(errors="replace")[:_MAX_ERROR_BYTES].decode(errors="ignore")

@@ -19,10 +19,6 @@ _MOST_SCANS = 50
 _MOST_COUNTED = 100_000
 _MOST_GAPS = 20  # of one device
 
-# A device is silent after missing three messages. One comes each period, and a heartbeat after
-# five minutes without; what comes oftener is not watched closer than this.
-_SILENCE = {"missed": 3, "shortest_ms": 10_000, "longest_ms": 300_000}
-
 _sql = queries.load("pages")
 
 
@@ -80,11 +76,9 @@ async def newest_readings(db: Database, limit: int) -> list[sqlite3.Row]:
     return await db.all(_sql.newest_readings, {"limit": limit})
 
 
-async def devices(db: Database, now_ms: int, after: str, limit: int) -> list[sqlite3.Row]:
+async def devices(db: Database, after: str, limit: int) -> list[sqlite3.Row]:
     """Return devices with names behind `after`, in order of name."""
-    return await db.all(
-        _sql.devices, {"now_ms": now_ms, "after": after, "limit": limit, **_SILENCE}
-    )
+    return await db.all(_sql.devices, {"after": after, "limit": limit})
 
 
 async def gaps(db: Database, first: str, last: str) -> list[sqlite3.Row]:
@@ -98,10 +92,10 @@ async def lost(db: Database, first: str, last: str) -> dict[str, int]:
     return {row["device"]: row["lost"] for row in rows}
 
 
-async def counts(db: Database, now_ms: int) -> dict[str, int]:
+async def counts(db: Database) -> dict[str, int]:
     """Return total, seen, silent (devices), stored, duplicates, quarantined, missing (readings)."""
     scan = {"scan": _MOST_COUNTED}
-    found = await _row(db, _sql.device_counts, {"now_ms": now_ms, **_SILENCE, **scan})
+    found = await _row(db, _sql.device_counts, scan)
     return dict(found) | dict(await _row(db, _sql.missing, scan))
 
 

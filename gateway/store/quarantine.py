@@ -70,7 +70,7 @@ def _delivery(held: _Held) -> Delivery | None:
         batch = decode(body)
     except Rejected:
         return None
-    return None if batch.refusals else Delivery(batch, held.received_at_ms)
+    return None if batch.refusals else Delivery(batch, held.received_at_ms, is_live=False)
 
 
 def _store(connection: sqlite3.Connection, valid: list[tuple[_Held, Delivery]]) -> list[_Held]:
@@ -79,10 +79,7 @@ def _store(connection: sqlite3.Connection, valid: list[tuple[_Held, Delivery]]) 
     What conflicts, as it did before, stays. What conflicts and was refused for something else
     before has just come into quarantine anew.
     """
-    names = _json(sorted({held.device for held, _ in valid}))
-    seen = connection.execute(_sql.seen, (names,)).fetchone()
     verdicts = store(connection, [delivery for _, delivery in valid])
-    connection.execute(_sql.unsee, seen)
     return [
         held
         for (held, _), verdict in zip(valid, verdicts, strict=True)

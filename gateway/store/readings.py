@@ -15,11 +15,11 @@ import msgspec
 from gateway.dating import date
 from gateway.decode import parse_id
 from gateway.model import Delivery, Item, Reading, Refusal, Rejection, Verdicts
-from gateway.store import books, queries
+from gateway.store import books, queries, retention
 from gateway.store.books import Book
 
 _sql = queries.load("readings")
-_CONFLICT = "id was used before for another reading"
+CONFLICT = "id was used before for another reading"
 # Rows in one INSERT. What is left of a group goes in one of its own size: so few and small
 # statements are kept prepared.
 _INSERT_SIZES = (512, 64)
@@ -39,6 +39,7 @@ class _Group:
         self._connection = connection
         self._deliveries = deliveries
         self._books = books.read(connection, deliveries)
+        self._pruned = self._pruned_ids()
 
     def store(self) -> list[Verdicts]:
         rows = [self._row(each, item) for each in self._deliveries for item in each.batch.items]
@@ -56,11 +57,13 @@ class _Group:
 
     def _row(self, delivery: Delivery, item: Item) -> Row | None:
         """Return the row to insert; None for a reading that retention took away before."""
-        batch, received_ms, _ = delivery
+        batch, received_ms, is_live = delivery
         reading, boot_id = item.reading, None
         book = self._books[batch.envelope.device]
+        if reading.id in self._pruned:
+            return None
         if item.boot is not None and item.n is not None:
-            boot = book.boot(item.boot, received_ms)
+            boot = book.boot(item.boot, received_ms, is_live)
             if boot.was_pruned(item.n):
                 return None
             boot.arrive(item.n)
@@ -69,6 +72,12 @@ class _Group:
             reading.id, book.id, *self._content(book, reading),
             boot_id, item.n, *date(reading, batch.envelope, received_ms), received_ms,
         )  # fmt: skip
+
+    def _pruned_ids(self) -> frozenset[str]:
+        """Return which of the ids outside the grammar retention took away before."""
+        items = [item for each in self._deliveries for item in each.batch.items]
+        outside = [item.reading.id for item in items if item.boot is None]
+        return retention.ids_among(self._connection, outside) if outside else frozenset()
 
     def _content(self, book: Book, reading: Reading) -> Row:
         sensor_id = book.sensor(reading.sensor)
@@ -108,7 +117,7 @@ class _Group:
                     unclaimed.remove(id_)
                 elif id_ in known and known[id_][1:] != self._content(book, item.reading):
                     body = bytes(item.body).decode()
-                    conflicts[-1].append(Refusal(item.place, id_, _CONFLICT, body))
+                    conflicts[-1].append(Refusal(item.place, id_, CONFLICT, body))
             counts.append(waiting - len(unclaimed))
         return counts, conflicts
 
@@ -120,7 +129,7 @@ class _Group:
         refusals = sorted([*batch.refusals, *conflicts])
         quarantined = sum(self._quarantine(delivery, refusal) for refusal in refusals)
         for lost in batch.lost:
-            book.boot(lost.boot, received_ms).explain((lost.first, lost.last))
+            book.boot(lost.boot, received_ms, is_live).explain((lost.first, lost.last))
         book.change.stored += stored
         book.change.quarantined += quarantined
         if is_live:
@@ -129,11 +138,11 @@ class _Group:
 
     def _quarantine(self, delivery: Delivery, refusal: Refusal) -> int:
         """Keep what can't be stored, once however often it is sent; its number has arrived."""
-        batch, received_ms, _ = delivery
+        batch, received_ms, is_live = delivery
         device = batch.envelope.device
         named = parse_id(refusal.id) if refusal.id else None
         if named is not None and named[0] == device:
-            self._books[device].boot(named[1], received_ms).arrive(named[2])
+            self._books[device].boot(named[1], received_ms, is_live).arrive(named[2])
         _, id_, reason, body = refusal
         digest = hashlib.sha256("\0".join((device, reason, body)).encode()).digest()[:16]
         row = (digest, id_, device, reason, body, received_ms)

@@ -4,6 +4,9 @@ All in bounded steps, each a transaction, while readings arrive and are counted 
 made anew never counts beyond the aggregator's cursor, and is put in place only when it has reached
 it: so each aggregate holds, before and after, every reading up to the cursor once. A rebuild that
 is interrupted goes on where it was.
+
+Retention takes readings away in order of arrival. An aggregate that holds one from before the
+first that is kept can not be made anew: it stays as it is.
 """
 
 import sqlite3
@@ -44,6 +47,22 @@ async def find_device(database: Database, name: str) -> int | None:
     """Return the key of a device; None if there is none of that name."""
     row = await database.one(_sql.find_device, (name,))
     return None if row is None else row["id"]
+
+
+class Days(NamedTuple):
+    """Days of sensors in a range; of the `unwhole` ones not all readings are kept."""
+
+    total: int
+    unwhole: int
+
+
+async def days_of(database: Database, wanted: Range) -> Days:
+    """Count the days of sensors that there are in the range."""
+    pruned = await database.one(_sql.pruned_to)
+    assert pruned is not None
+    row = await database.one(_sql.days_of_range, {**wanted._asdict(), "pruned_to": pruned[0]})
+    assert row is not None
+    return Days(row["total"], row["unwhole"])
 
 
 async def next_of_range(
@@ -122,6 +141,8 @@ def put_in_place(
     found = connection.execute(_sql.piece_end, told).fetchone()
     end = found or _END
     ends = dict(zip(("end_sensor_id", "end_span_ms", "end_from_ms"), end, strict=True))
+    (told["pruned_to"],) = connection.execute(_sql.pruned_to).fetchone()
+    connection.execute(_sql.drop_unwhole, told | ends)
     connection.execute(_sql.remove_old, told | ends)
     connection.execute(_sql.put_in_place, told | ends)
     if found is None:

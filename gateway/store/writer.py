@@ -11,6 +11,7 @@ import logging
 import queue
 import sqlite3
 import threading
+import time
 from collections.abc import Callable
 from typing import Any, NamedTuple, TypeVar
 
@@ -67,6 +68,7 @@ class Writer:
         self._on_damage = on_damage
         self._max_waiting = max_waiting
         self._max_group = max_group
+        self.on_commit: Callable[[float, int], None] = lambda took_s, requests: None
         self._connection: sqlite3.Connection | None = None
         self._waiting = 0  # touched on the loop only
         self._arrived: list[_Request] = []  # in this turn of the loop
@@ -148,7 +150,9 @@ class Writer:
                 results = work(connection, [request.item for request in requests])
                 for request, result in zip(requests, results, strict=True):
                     outcomes.append(_Outcome(request.future, result, None))
+            began = time.perf_counter()
             self._commit(connection)
+            self.on_commit(time.perf_counter() - began, len(group))
         finally:
             if connection.in_transaction:
                 connection.execute("ROLLBACK")

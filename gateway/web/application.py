@@ -3,7 +3,6 @@
 import asyncio
 from collections.abc import Callable
 from functools import partial
-from importlib.resources import files
 
 import aiohttp_jinja2
 import jinja2
@@ -11,27 +10,34 @@ from aiohttp import web
 from aiohttp.typedefs import Handler
 
 from gateway.config import Config
+from gateway.events import Bus
 from gateway.ingest import Ingest
 from gateway.keys import Keys
 from gateway.kinds import Kinds
-from gateway.store import devices as device_store
+from gateway.metrics import Metrics
 from gateway.store.database import Database
 from gateway.store.jobs import Queue
-from gateway.web import instants, openapi
+from gateway.web import instants, openapi, status
+from gateway.web.access import access
+from gateway.web.alarms import Alarms
+from gateway.web.desk import Desk
 from gateway.web.devices import Devices
 from gateway.web.disk import Disk
 from gateway.web.envelope import Envelope
-from gateway.web.gate import Gate, Need
+from gateway.web.front import Front
+from gateway.web.gate import Need
 from gateway.web.health import Health
 from gateway.web.imports import Imports
 from gateway.web.jobs import Asking, Deciding, Looking
-from gateway.web.keyring import KeyRing
+from gateway.web.key_alarm import KeyAlarm
+from gateway.web.quotas import Quotas
 from gateway.web.readings import Delivery, Readings
+from gateway.web.registering import Registering
 from gateway.web.reports import Reports
-from gateway.web.status import Status
 from gateway.web.watch import Watch
+from gateway.web.watching import Watching
 
-_PAGE = files(__package__).joinpath("page")
+FRONT = web.AppKey("front", Front)  # for those who do not come over HTTP
 
 Resource = tuple[str, str, Handler, Need]
 
@@ -48,6 +54,8 @@ def application(
     wake: Callable[[], None],
     stopping: asyncio.Event,
     disk: Disk | None = None,
+    bus: Bus | None = None,
+    metrics: Metrics | None = None,
 ) -> web.Application:
     """Return the application; `gateway.web.Runner` serves it.
 
@@ -57,64 +65,85 @@ def application(
         wake: called when a job was added; tells the workers of this process, if it has any.
         stopping: set when the gateway stops; then whoever waits for a job is answered.
         disk: another than the one that the database stands on.
+        bus: is told of jobs that were asked for or decided about, and tells what else happens.
+        metrics: counts what the bus and the other processes on the file tell.
     """
     disk = disk or Disk(config.folder, config.min_free_bytes)
     watch = Watch(db, stopping)
-    imports = Imports(db, queue, config, disk, wake, now_ms)
+    bus = bus or Bus()
+    metrics = metrics or Metrics(kinds)
+    watching = Watching(db, bus, metrics, now_ms)
+    desk = Desk(db, queue, wake, now_ms, bus)
+    imports, deciding = Imports(desk, config, disk), Deciding(desk)
+    asking = Asking(desk, kinds, watch, disk)
+    health, readings = Health(db, disk), Readings(db)
+    page = status.Given(
+        db, config, health, kinds, asking, deciding, imports, readings, bus,
+        metrics.snapshot, now_ms,
+    )  # fmt: skip
+    delivery = Delivery(ingest, disk, Quotas(db, config), config, now_ms)
     resources = [
-        *_resources(db, ingest, config, now_ms, disk),
-        *_of_jobs(db, queue, kinds, watch, disk, wake, now_ms),
+        *_resources(db, delivery, readings, health, config),
+        *_of_jobs(asking, Looking(db, watch), deciding),
+        *status.resources(page),
         ("POST", "/v1/imports", imports.post, Need.OPERATE),
         ("GET", "/v1/imports/{id}", imports.get, Need.OPERATE),
         ("GET", "/v1/openapi.json", openapi.resource(kinds), Need.OPERATE),
+        ("GET", "/v1/events", watching.stream.get, Need.OPERATE),
+        ("GET", "/metrics", watching.exposition.get, Need.OPERATE),
     ]
-    ring = KeyRing(keys, partial(device_store.generation, db))
-    gate = Gate(config, keys.operator_token, ring)
+    registering = Registering(db, keys, now_ms)
+    key_alarm = KeyAlarm(db, now_ms)
+    gate, forms, login, bodies = access(db, config, keys, key_alarm.tell, metrics.registry, now_ms)
+    alarms = Alarms(db, bodies, now_ms)
+    resources += [
+        ("GET", "/v1/alarms", alarms.page, Need.OPERATE),
+        ("POST", "/v1/alarms/{id}/acknowledge", alarms.acknowledge, Need.OPERATE),
+        ("POST", "/v1/alarms/{id}/close", alarms.close, Need.OPERATE),
+        ("POST", "/v1/devices", registering.add, Need.KEEP_KEYS),
+        ("POST", "/v1/devices/{device}/rotate", registering.rotate, Need.KEEP_KEYS),
+        ("POST", "/v1/devices/{device}/revoke", registering.revoke, Need.KEEP_KEYS),
+        ("GET", "/login", login.show, Need.NOTHING),
+        ("POST", "/login", login.log_in, Need.NOTHING),
+        ("POST", "/logout", login.log_out, Need.ACT),
+    ]
     needs = {handler: need for _method, _path, handler, need in resources}
-    app = web.Application(middlewares=[Envelope(gate, needs, config).around])
+    app = web.Application(middlewares=[Envelope(gate, needs, bodies, forms).around])
     for method, path, handler, _need in resources:
         add = app.router.add_get if method == "GET" else partial(app.router.add_route, method)
         add(path, handler)
+    app[FRONT] = Front(gate, delivery)
+    watching.join(app)
     app.on_cleanup.append(lambda _: watch.close())
+    app.on_cleanup.append(lambda _: key_alarm.close())
     _set_up_pages(app)
     return app
 
 
 def _resources(
-    db: Database, ingest: Ingest, config: Config, now_ms: Callable[[], int], disk: Disk
+    db: Database,
+    delivery: Delivery,
+    readings: Readings,
+    health: Health,
+    config: Config,
 ) -> list[Resource]:
-    delivery, readings = Delivery(ingest, disk, config, now_ms), Readings(db)
-    devices, health = Devices(db, now_ms), Health(db, disk)
-    status = Status(db, config, health, now_ms)
+    devices = Devices(db)
     return [
         ("POST", "/v1/readings", delivery.post, Need.DELIVER),
         ("GET", "/v1/readings", readings.get, Need.OPERATE),
         ("GET", "/v1/devices", devices.get, Need.OPERATE),
         ("GET", "/v1/reports/{name}", Reports(config.folder).get, Need.OPERATE),
-        ("GET", "/v1/status", status.get, Need.OPERATE),
-        ("GET", "/status", status.page, Need.OPERATE),
         ("GET", "/", _to_status, Need.NOTHING),
-        ("GET", "/page/fieldpost.css", _style_sheet(), Need.NOTHING),
         ("GET", "/healthz", health.alive, Need.NOTHING),
         ("GET", "/readyz", health.ready, Need.NOTHING),
     ]
 
 
-def _of_jobs(
-    db: Database,
-    queue: Queue,
-    kinds: Kinds,
-    watch: Watch,
-    disk: Disk,
-    wake: Callable[[], None],
-    now_ms: Callable[[], int],
-) -> list[Resource]:
-    asking = Asking(db, queue, kinds, watch, disk, wake, now_ms)
-    looking, deciding = Looking(db, watch), Deciding(db, queue, wake, now_ms)
+def _of_jobs(asking: Asking, looking: Looking, deciding: Deciding) -> list[Resource]:
     return [
         ("POST", "/v1/jobs", asking.post, Need.ASK),
-        ("GET", "/v1/jobs", looking.page, Need.OPERATE),
-        ("GET", "/v1/jobs/{id}", looking.one, Need.OPERATE),
+        ("GET", "/v1/jobs", looking.page, Need.FOLLOW),
+        ("GET", "/v1/jobs/{id}", looking.one, Need.FOLLOW),
         ("POST", "/v1/jobs/{id}/retry", deciding.retry, Need.OPERATE),
         ("POST", "/v1/jobs/{id}/discard", deciding.discard, Need.OPERATE),
         ("POST", "/v1/jobs/{id}/cancel", deciding.cancel, Need.OPERATE),
@@ -140,14 +169,3 @@ def _range(gap: dict[str, int]) -> str:
 
 async def _to_status(request: web.Request) -> web.Response:
     return web.Response(status=303, headers={"Location": "/status"})
-
-
-def _style_sheet() -> Handler:
-    body = _PAGE.joinpath("fieldpost.css").read_bytes()
-
-    async def get(request: web.Request) -> web.Response:
-        return web.Response(body=body, content_type="text/css", headers={
-            "Cache-Control": "max-age=300", "X-Content-Type-Options": "nosniff"
-        })  # fmt: skip
-
-    return get

@@ -3,7 +3,6 @@
 import re
 import sqlite3
 from collections import defaultdict
-from collections.abc import Callable
 from typing import Any
 
 import msgspec
@@ -19,23 +18,22 @@ _DEVICE = re.compile(r"[A-Za-z0-9_.-]{1,64}")
 
 
 class Devices:
-    def __init__(self, db: Database, now_ms: Callable[[], int]) -> None:
+    def __init__(self, db: Database) -> None:
         self._db = db
-        self._now_ms = now_ms
 
     async def get(self, request: web.Request) -> web.Response:
         given = Parameters(request.query, _PARAMETERS)
         after = given.text("after", _DEVICE, "the name of a device") or ""
         limit = given.integer("limit", 1, pages.MOST_AT_ONCE) or _USUAL_LIMIT
-        found = await described(self._db, self._now_ms(), after, limit)
+        found = await described(self._db, after, limit)
         next_ = found[-1]["device"] if len(found) == limit else None
         body = msgspec.json.encode({"devices": found, "next": next_})
         return web.Response(body=body, content_type="application/json")
 
 
-async def described(db: Database, now_ms: int, after: str, limit: int) -> list[dict[str, Any]]:
+async def described(db: Database, after: str, limit: int) -> list[dict[str, Any]]:
     """Return at most `limit` devices with names behind `after`, each as the API shows it."""
-    rows = await pages.devices(db, now_ms, after, limit)
+    rows = await pages.devices(db, after, limit)
     if not rows:
         return []
     first, last = rows[0]["name"], rows[-1]["name"]

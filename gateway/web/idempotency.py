@@ -2,14 +2,28 @@
 
 import re
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from gateway.errors import Rejected
+from gateway.web.caller import Caller
 
 MOST_CHARACTERS = 255
 
 # A string or a token of RFC 9651, 3.3.3 and 3.3.4; a token may begin with a digit here.
 _FORM = re.compile(r'"((?:[ !#-\[\]-~]|\\["\\])+)"|([!#$%&\'*+.^_`|~0-9A-Za-z:/-]+)')
 _ESCAPED = re.compile(r"\\(.)")
+
+
+class Key(NamedTuple):
+    """A key, and whose: two callers may use the same one."""
+
+    caller: str
+    key: str
+
+
+def scope(caller: Caller) -> str:
+    """Return whose keys a caller's are."""
+    return f"device {caller.device}" if caller.device else caller.kind.value
 
 
 def key(values: Sequence[str]) -> str | None:

@@ -11,6 +11,11 @@ def iso(at_ms: int) -> str:
     return instant.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
+def utc(at_ms: int) -> str:
+    """Return the instant as a person reads it, in UTC, and says so."""
+    return iso(at_ms).replace("T", " ")[:19] + " UTC"
+
+
 def ago(at_ms: int, now_ms: int) -> str:
     """Return how long ago that is, in the one unit that says most."""
     elapsed_s = (now_ms - at_ms) // 1000

@@ -1,7 +1,6 @@
 """`/v1/jobs`: heavy work is asked for, looked at and decided about. None of it is done here."""
 
 import sqlite3
-from collections.abc import Callable
 from typing import Any
 
 import msgspec
@@ -12,11 +11,12 @@ from gateway.kinds import Kinds
 from gateway.states import FINAL, State, Verb
 from gateway.store import job_pages
 from gateway.store.database import Database
-from gateway.store.jobs import Asked, KeyUsed, NotAllowed, Queue
+from gateway.store.jobs import Asked, KeyUsed, NotAllowed
 from gateway.web import asked, foreign, idempotency, prefer
+from gateway.web.caller import Caller, Kind
+from gateway.web.desk import Desk
 from gateway.web.disk import Disk
 from gateway.web.exchange import BODY, CALLER, REQUEST_ID
-from gateway.web.gate import Caller
 from gateway.web.inflate import inflate
 from gateway.web.parameters import Parameters
 from gateway.web.shapes import Job, JobPage
@@ -30,40 +30,25 @@ MOST_DIGITS = 18  # of an id that SQLite can have
 
 _AGAIN_S = "1"  # when to look at a job that was just added
 _encode = msgspec.json.Encoder().encode
-_Decide = Callable[[sqlite3.Connection, int, int], State | None]
 
 
 class Asking:
-    """`POST /v1/jobs`.
+    """`POST /v1/jobs`."""
 
-    Args:
-        wake: tells the workers of this process that there is a job.
-    """
-
-    def __init__(
-        self,
-        db: Database,
-        queue: Queue,
-        kinds: Kinds,
-        watch: Watch,
-        disk: Disk,
-        wake: Callable[[], None],
-        now_ms: Callable[[], int],
-    ) -> None:
-        self._db = db
-        self._queue = queue
+    def __init__(self, desk: Desk, kinds: Kinds, watch: Watch, disk: Disk) -> None:
+        self._desk = desk
         self._kinds = kinds
         self._watch = watch
         self._disk = disk
-        self._wake = wake
-        self._now_ms = now_ms
 
     async def post(self, request: web.Request) -> web.Response:
         """Add a job and answer after the commit; or when it is over, to who prefers to wait."""
         foreign.refuse_form(request)
         self._disk.require_room()
-        job_id = await self._add(self._asked(request))
-        row = await _row(self._db, job_id)
+        job_id = await self.add(self._asked(request))
+        row = await self._desk.row(job_id)
+        if row is None:
+            raise _no_such_job()
         wait_s = prefer.wait_s(request.headers.getall("Prefer", []))
         headers = {"Location": f"/v1/jobs/{job_id}"}
         if wait_s is not None:
@@ -84,24 +69,24 @@ class Asking:
             ask.priority,
             ask.run_at_ms,
             request_id=request[REQUEST_ID],
-            caller=_scope(request[CALLER]),
+            caller=idempotency.scope(request[CALLER]),
             idempotency_key=key,
             fingerprint=None if key is None else ask.fingerprint(),
         )
 
-    async def _add(self, job: Asked) -> int:
-        self._wake()  # before the commit too: then a worker's claim may share it
+    async def add(self, job: Asked) -> int:
+        """Add a job and return its id, the one there is under its idempotency key.
+
+        Raises:
+            Rejected: 422, the key was used for another job.
+        """
         try:
-            job_id, is_new = await self._db.write(
-                lambda c: self._queue.enqueue(c, job, self._now_ms())
-            )
+            job_id, _ = await self._desk.add(job)
         except KeyUsed:
             raise Rejected(
                 422, "this Idempotency-Key was used before, for another kind, args, priority or"
                 " run_at_ms: take a new key for a new job"
             ) from None  # fmt: skip
-        if is_new:
-            self._wake()
         return job_id
 
 
@@ -116,6 +101,8 @@ class Looking:
         """Answer at once, or with `wait` when the job has moved or is over."""
         wait_s = Parameters(request.query, frozenset({"wait"})).integer("wait", 0, MOST_WAIT_S)
         row = await _row(self._db, _id(request))
+        if not _is_for(request[CALLER], row):
+            raise _no_such_job()
         if wait_s:
             before = _position(row)
             row = await self._watch.until(
@@ -128,7 +115,13 @@ class Looking:
         state = given.one_of("state", tuple(State))
         before = given.integer("after", 1, job_pages.NEWEST) or job_pages.NEWEST
         limit = given.integer("limit", 1, MOST_AT_ONCE) or USUAL_LIMIT
-        rows = await job_pages.page(self._db, limit, before, State(state) if state else None)
+        wanted, caller = State(state) if state else None, request[CALLER]
+        if caller.kind is Kind.DEVICE:
+            rows = await job_pages.asked_by(
+                self._db, idempotency.scope(caller), limit, before, wanted
+            )
+        else:
+            rows = await job_pages.page(self._db, limit, before, wanted)
         next_ = rows[-1]["id"] if len(rows) == limit else None
         return _answer(JobPage([Job.of(row) for row in rows], next_))
 
@@ -136,38 +129,37 @@ class Looking:
 class Deciding:
     """`POST /v1/jobs/{id}/retry`, `/discard` and `/cancel`: what only a person decides."""
 
-    def __init__(
-        self, db: Database, queue: Queue, wake: Callable[[], None], now_ms: Callable[[], int]
-    ) -> None:
-        self._db = db
-        self._queue = queue
-        self._wake = wake
-        self._now_ms = now_ms
+    def __init__(self, desk: Desk) -> None:
+        self._desk = desk
 
     async def retry(self, request: web.Request) -> web.Response:
-        response = await self._decide(request, Verb.RETRY, self._queue.retry)
-        self._wake()
-        return response
+        return await self._answer(request, Verb.RETRY)
 
     async def discard(self, request: web.Request) -> web.Response:
-        return await self._decide(request, Verb.DISCARD, self._queue.discard)
+        return await self._answer(request, Verb.DISCARD)
 
     async def cancel(self, request: web.Request) -> web.Response:
-        return await self._decide(request, Verb.CANCEL, self._queue.cancel)
+        return await self._answer(request, Verb.CANCEL)
 
-    async def _decide(self, request: web.Request, verb: Verb, decide: _Decide) -> web.Response:
-        foreign.refuse_origin(request)
-        job_id = _id(request)
+    async def decide(self, job_id: int, verb: Verb) -> tuple[sqlite3.Row, bool]:
+        """Make the move; return the job's row after it, and False if it was asked of its worker.
+
+        Raises:
+            Rejected: 404, 409.
+        """
         try:
-            state = await self._db.write(lambda c: decide(c, job_id, self._now_ms()))
+            return await self._desk.decide(job_id, verb)
         except NotAllowed as error:
             if error.state is None:
                 raise _no_such_job() from None
             raise Rejected(
                 409, f"job {job_id} is {error.state}: {verb} is no move from there"
             ) from None
-        status = 202 if state is State.RUNNING else 200  # asked of its worker, not done yet
-        return _answer(Job.of(await _row(self._db, job_id)), status)
+
+    async def _answer(self, request: web.Request, verb: Verb) -> web.Response:
+        foreign.refuse_origin(request)
+        row, is_done = await self.decide(_id(request), verb)
+        return _answer(Job.of(row), 200 if is_done else 202)
 
 
 def _is_over(row: sqlite3.Row) -> bool:
@@ -179,9 +171,9 @@ def _position(row: sqlite3.Row) -> tuple[Any, ...]:
     return row["state"], row["attempts"], row["crashes"], row["started_at_ms"]
 
 
-def _scope(caller: Caller) -> str:
-    """Return whose keys are whose: two callers may use the same one."""
-    return f"device {caller.device}" if caller.device else caller.kind.value
+def _is_for(caller: Caller, row: sqlite3.Row) -> bool:
+    """Return whether it may see the job: a device sees its own and is not told of others."""
+    return caller.kind is not Kind.DEVICE or row["caller"] == idempotency.scope(caller)
 
 
 def _id(request: web.Request) -> int:

@@ -9,7 +9,16 @@ from aiohttp.typedefs import Handler
 from gateway import __version__, model
 from gateway.kinds import Kinds
 from gateway.states import State
-from gateway.web import asked, idempotency, jobs, problem, shapes
+from gateway.web import (
+    alarms,
+    asked,
+    idempotency,
+    jobs,
+    problem,
+    registering,
+    reports,
+    shapes,
+)  # fmt: skip
 
 _REF = "#/components/schemas/{name}"
 _JSON = "application/json"
@@ -17,7 +26,7 @@ _MOST = 2**63 - 1
 _PARTS = (model.Reading, model.Health, model.Lost)
 _ANSWERS = (
     shapes.Stored, shapes.ReadingPage, shapes.Job, shapes.JobPage, shapes.DevicePage, shapes.Status,
-    shapes.Problem,
+    shapes.Problem, shapes.DeviceKey, shapes.Revoked, shapes.FullAlarm, shapes.AlarmPage,
 )  # fmt: skip
 
 # What any request may be answered with, and who has to mend it.
@@ -25,6 +34,7 @@ _FAILURES = {
     400: "it can not be read as it is",
     401: "whoever asks is not known",
     403: "whoever asks may not",
+    429: "whoever asks does so too often; Retry-After says when",
     503: "not just now; Retry-After says when",
 }
 _OF_BODIES = {
@@ -34,6 +44,8 @@ _OF_BODIES = {
     422: "what it says is not what it should be; the detail names it",
 }
 _NOT_FOUND = {404: "there is no such job"}
+_NO_ALARM = {404: "there is no such alarm"}
+_NO_DEVICE = {404: "there is no such device, or it has no key"}
 
 
 def resource(kinds: Kinds) -> Handler:
@@ -49,7 +61,16 @@ def document(kinds: Kinds) -> dict[str, Any]:
     """Return the description (OpenAPI 3.1) with the args of each of these kinds of jobs."""
     of_args = [kind.args for kind in kinds.values()]
     found, schemas = msgspec.json.schema_components(
-        [_delivery(), *_PARTS, *_ANSWERS, asked.Ask, *of_args], ref_template=_REF
+        [
+            _delivery(),
+            *_PARTS,
+            *_ANSWERS,
+            asked.Ask,
+            registering.Registration,
+            alarms.Acknowledgement,
+            *of_args,
+        ],
+        ref_template=_REF,
     )
     for part in _PARTS:  # what is not known in them is ignored, and never refused
         schemas[part.__name__].pop("additionalProperties")
@@ -110,6 +131,7 @@ def _paths(job: dict[str, Any]) -> dict[str, Any]:
     state = {"type": "string", "enum": [str(state) for state in State]}
     wait = _query("wait", _integer(0, jobs.MOST_WAIT_S))
     job_id = _parameter("id", "path", _integer(1, 10**jobs.MOST_DIGITS - 1), required=True)
+    named = _parameter("device", "path", device, required=True)
     of_readings = [
         _query("device", device), _query("sensor", sensor), _query("from", number),
         _query("to", number), _query("after", number), limit,
@@ -138,9 +160,67 @@ def _paths(job: dict[str, Any]) -> dict[str, Any]:
         },
         **{f"/v1/jobs/{{id}}/{verb}": {"post": _decision(verb, job_id)} for verb in _DECISIONS},
         "/v1/devices": {
-            "get": _operation("list devices", {200: "DevicePage"}, [_query("after", device), limit])
+            "get": _operation(
+                "list devices", {200: "DevicePage"}, [_query("after", device), limit]
+            ),
+            "post": _operation("register", {200: "DeviceKey"}, body=_ref("Registration")),
+        },
+        "/v1/devices/{device}/rotate": {
+            "post": _operation("make a new key", {200: "DeviceKey"}, [named], more=_NO_DEVICE)
+        },
+        "/v1/devices/{device}/revoke": {
+            "post": _operation("make the keys void", {200: "Revoked"}, [named], more=_NO_DEVICE)
+        },
+        "/v1/alarms": {
+            "get": _operation(
+                "list alarms",
+                {200: "AlarmPage"},
+                [
+                    _query("state", {"type": "string", "enum": list(alarms.STATES)}),
+                    _query("after", _integer(1, _MOST)),
+                    limit,
+                ],
+            ),
+        },
+        "/v1/alarms/{id}/acknowledge": {
+            "post": _operation(
+                "say that you know of an alarm",
+                {200: "FullAlarm"},
+                [job_id],
+                _ref("Acknowledgement"),
+                more=_NO_ALARM | {409: "it is closed"},
+            )
+        },
+        "/v1/alarms/{id}/close": {
+            "post": _operation(
+                "close an alarm of an event",
+                {200: "FullAlarm"},
+                [job_id],
+                more=_NO_ALARM | {409: "it is closed, or closes by itself when it is over"},
+            )
         },
         "/v1/status": {"get": _operation("say what is true now", {200: "Status"})},
+        **_of_files(job_id),
+    }
+
+
+def _of_files(job_id: dict[str, Any]) -> dict[str, Any]:
+    name = {"type": "string", "pattern": rf"^{reports.NAME.pattern}$"}
+    key, text = _parameter("Idempotency-Key", "header", _key()), {"type": "string"}
+    unfit = {409: "the database is in memory and has no place for files"}
+    bring_in = _operation("bring in a file of readings", {202: "Job"}, [key], text, unfit)
+    bring_in["requestBody"]["content"] = {"text/csv": {"schema": text}}
+    lines = _operation("list the bad lines of an import", {}, [job_id], more=_NOT_FOUND)
+    lines["responses"]["200"] = _content("the bad lines", text, "text/plain")
+    no_report = {404: "there is no report of that name"}
+    named = _parameter("name", "path", name, required=True)
+    report = _operation("get a report", {}, [named], more=no_report)
+    report["responses"]["200"] = _content("a page", text, "text/html")
+    report["responses"]["200"]["content"]["text/csv"] = {"schema": text}
+    return {
+        "/v1/imports": {"post": bring_in},
+        "/v1/imports/{id}": {"get": lines},
+        "/v1/reports/{name}": {"get": report},
     }
 
 

@@ -20,12 +20,53 @@ def asks_for_local(request: web.Request) -> bool:
     return _names_loopback(request.headers.get("Host", ""))
 
 
+def asks_for_known(request: web.Request, host_names: tuple[str, ...]) -> bool:
+    """Return whether the Host is one that no page of another site can be loaded from.
+
+    Such a page needs a name that its owner can make resolve to this machine: so addresses, names
+    without a dot and those of a network of one's own are safe; any other must be told.
+
+    Args:
+        host_names: more names by which this gateway is asked for.
+    """
+    return _is_known(request.headers.get("Host", ""), host_names)
+
+
+KNOWN_NAMES = "its address, a name of the local network, or one that host_names tells"
+
+# RFC 6762, RFC 8375, and what ICANN keeps for private use; `lan` and `home` are not delegated.
+_OWN_NETWORK = (".local", ".lan", ".home", ".internal", ".home.arpa", ".localhost")
+
+
+@lru_cache(maxsize=256)
+def _is_known(host: str, host_names: tuple[str, ...]) -> bool:
+    name = _name(host)
+    told = {one.lower().rstrip(".") for one in host_names}
+    if not name:
+        return False
+    return name in told or "." not in name or name.endswith(_OWN_NETWORK) or _is_address(name)
+
+
+def _is_address(name: str) -> bool:
+    try:
+        ip_address(name)
+    except ValueError:
+        return False
+    return True
+
+
 @lru_cache(maxsize=256)
 def _names_loopback(host: str) -> bool:
+    name = _name(host)
+    return name == "localhost" or _is_loopback(name)
+
+
+def _name(host: str) -> str:
+    """Return a Host's name, in lower case, without port, brackets and the root's dot."""
     name = host.rsplit(":", 1)[0] if _has_port(host) else host
     if name.startswith("[") and name.endswith("]"):
         name = name[1:-1]
-    return name.lower().rstrip(".") == "localhost" or _is_loopback(name)
+    return name.lower().rstrip(".")
 
 
 def _has_port(host: str) -> bool:

@@ -7,7 +7,7 @@ from http import HTTPStatus
 import msgspec
 from aiohttp import web
 
-from gateway.errors import Rejected, Unavailable
+from gateway.errors import Rejected, TooOften, Unavailable
 from gateway.web import inflate
 
 log = logging.getLogger(__name__)
@@ -25,6 +25,9 @@ _ALWAYS_WITH = {
 def of(failure: Exception, request_id: str) -> web.Response:
     """Return the answer that tells of this failure. What nobody expected is logged whole."""
     match failure:
+        case TooOften():
+            again = {"Retry-After": str(failure.retry_after_s)}
+            return answer(failure.status, failure.detail, request_id, again)
         case Rejected():
             return answer(failure.status, failure.detail, request_id)
         case Unavailable():

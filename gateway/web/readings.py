@@ -16,11 +16,12 @@ from gateway.store.database import Database
 from gateway.web import csv_rows
 from gateway.web.accept import preferred
 from gateway.web.body import MAX_BYTES
+from gateway.web.caller import Caller, Kind
 from gateway.web.disk import Disk
 from gateway.web.exchange import BODY, CALLER, REQUEST_ID
-from gateway.web.gate import Kind
 from gateway.web.inflate import inflate
 from gateway.web.parameters import Parameters
+from gateway.web.quotas import Quotas
 
 JSON = "application/json"
 CSV = "text/csv"
@@ -38,33 +39,53 @@ class Delivery:
     """`POST /v1/readings`."""
 
     def __init__(
-        self, ingest: Ingest, disk: Disk, config: Config, now_ms: Callable[[], int]
+        self,
+        ingest: Ingest,
+        disk: Disk,
+        quotas: Quotas,
+        config: Config,
+        now_ms: Callable[[], int],
     ) -> None:
         self._ingest = ingest
         self._disk = disk
+        self._quotas = quotas
         self._max_body_bytes = config.max_body_bytes
         self._now_ms = now_ms
 
     async def post(self, request: web.Request) -> web.Response:
         """Take a batch and answer after the commit."""
-        received_ms = self._now_ms()
         caller = request[CALLER]
         if caller.kind is Kind.OPEN and request.content_type != JSON:
             # A page of another site can make a browser send anything but this without asking us.
             raise Rejected(415, f"Content-Type must be {JSON}")
-        self._disk.require_room()
         encoding = request.headers.get("Content-Encoding", "")
-        batch = inflate(request[BODY].sent, encoding, MAX_BYTES)
+        return await self.take(request[BODY].sent, encoding, caller, request[REQUEST_ID])
+
+    async def take(
+        self, sent: bytes, encoding: str, caller: Caller, request_id: str
+    ) -> web.Response:
+        """Take a batch from whichever way it came, and return the answer after the commit.
+
+        Raises:
+            Rejected, Unavailable: as `Ingest.deliver`; 413 and 415 for what it can not be read as,
+                403 and 429 as `Quotas`.
+        """
+        received_ms = self._now_ms()
+        self._disk.require_room()
+        batch = inflate(sent, encoding, MAX_BYTES)
         if len(batch) > self._max_body_bytes:
             decode(batch)  # what would be refused at any size is told so
             raise Rejected(413, f"the body is larger than {self._max_body_bytes} bytes")
-        verdicts = await self._ingest.deliver(batch, device=caller.device, received_ms=received_ms)
+        async with self._quotas.admitted(batch, caller):
+            verdicts = await self._ingest.deliver(
+                batch, device=caller.device, received_ms=received_ms
+            )
         answer = {
             "stored": verdicts.stored,
             "duplicates": verdicts.duplicates,
             "rejected": verdicts.rejected,
             "server_ms": self._now_ms(),
-            "request_id": request[REQUEST_ID],
+            "request_id": request_id,
         }
         return web.Response(body=_encode(answer), content_type=JSON)
 
@@ -85,6 +106,11 @@ class Readings:
         page = await pages.readings(self._db, wanted, after, limit)
         found = {"readings": [dict(row) for row in page.rows], "next": page.next}
         return web.Response(body=_encode(found), content_type=JSON)
+
+    async def of_device(self, request: web.Request) -> web.Response:
+        """Answer with all readings of one device as CSV, for a link of its page."""
+        wanted = pages.Filter(device=request.match_info["id"])
+        return _csv(pages.every_reading(self._db, wanted, 0, None))
 
 
 def _wanted(given: Parameters) -> pages.Filter:

@@ -14,7 +14,7 @@ FOLDER = "reports"
 _TYPES = {".html": "text/html", ".csv": "text/csv"}
 
 # No separator and no leading dot: a name is a file of the folder and nothing else.
-_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,199}(\.html|\.csv)")
+NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,199}(\.html|\.csv)")
 
 
 class Reports:
@@ -29,7 +29,7 @@ class Reports:
 
     async def get(self, request: web.Request) -> web.Response:
         """Return the report of that name, 404 if there is none."""
-        name = _NAME.fullmatch(request.match_info["name"])
+        name = NAME.fullmatch(request.match_info["name"])
         body = None
         if name is not None and self._folder is not None:
             body = await asyncio.to_thread(_read, self._folder / name[0])

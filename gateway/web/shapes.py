@@ -7,10 +7,12 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import Meta, Struct
 
+from gateway.alarm_texts import may_be_closed, text_of
 from gateway.states import State
 
 Percent = Annotated[int, Meta(ge=0, le=100)]
 Count = Annotated[int, Meta(ge=0)]
+DeviceName = Annotated[str, Meta(pattern=r"\A[A-Za-z0-9_.-]{1,64}\Z")]
 
 
 class Job(Struct):
@@ -144,10 +146,51 @@ class DevicePage(Struct):
 
 
 class Alarm(Struct):
+    id: int
     kind: str
     subject: str
     detail: str
     opened_at_ms: int
+
+
+class FullAlarm(Struct):
+    """An alarm, open or over. `title`, `means` and `do` are the same for all of its kind.
+
+    `times` and `last_at_ms`: how often what it tells of happened, and when last. `closed_by` is
+    null for one that closed by itself; `may_be_closed`: by a person.
+    """
+
+    id: int
+    kind: str
+    subject: str
+    detail: str
+    title: str
+    means: str
+    do: str
+    opened_at_ms: int
+    last_at_ms: int
+    times: Count
+    may_be_closed: bool
+    acknowledged_at_ms: int | None
+    acknowledged_by: str | None
+    note: str | None
+    closed_at_ms: int | None
+    closed_by: str | None
+
+    @classmethod
+    def of(cls, row: sqlite3.Row) -> "FullAlarm":
+        found = {name: row[name] for name in row.keys()}  # noqa: SIM118 - a Row is no dict
+        text = text_of(row["kind"])
+        found |= {"title": text.title, "means": text.means, "do": text.do}
+        found["last_at_ms"] = row["last_at_ms"] or row["opened_at_ms"]
+        return cls(**found, may_be_closed=may_be_closed(row["kind"]))
+
+
+class AlarmPage(Struct):
+    """Alarms, the newest first. `next` is the `after` of the page behind; null: there is none."""
+
+    alarms: list[FullAlarm]
+    next: int | None
 
 
 class StatusDevices(Struct):
@@ -189,3 +232,17 @@ class Problem(Struct):
     status: int
     detail: str
     request_id: str
+
+
+class DeviceKey(Struct):
+    """A device's key, 64 hex digits. It is answered to the operator's token alone."""
+
+    device: str
+    generation: Annotated[int, Meta(ge=1)]
+    key: str
+
+
+class Revoked(Struct):
+    """A device whose key and token are void."""
+
+    device: str

@@ -31,8 +31,14 @@ class Happened:
         self.waits = []
         self.log = []
         self.told = []
+        self.tell = self.note
 
-    def tell(self, event, value):
+    def chat(self, event, value):
+        self.note(event, value)
+        if event == "log":
+            print(value)  # a board's log comes over the same line as its frames
+
+    def note(self, event, value):
         if event == "log":
             self.log.append(value)
         else:
@@ -68,7 +74,19 @@ def _uplink(folder, orders, happened):
     clock = Clock(lambda: 0, lambda a, b: a - b)
     key = unhexlify(orders["key"]) if orders["key"] else None
     on_cpython = sys.implementation.name == "cpython"
-    post = Post(orders["url"], Seal("d", key), os.urandom, _cpython_connect if on_cpython else None)
+    if orders["url"] == "cable:":
+        from cable import Cable, Console, Hush
+
+        hush = Hush(happened.chat, True)
+        post = Cable(Seal("d", key), os.urandom, Console(sys.stdin, sys.stdout), hush)
+        happened.tell = hush.tell
+    else:
+        connect = _cpython_connect if on_cpython else None
+        if orders["url"].startswith("https:"):
+            from pinned import Pinned
+
+            connect = Pinned(orders["url"], orders["tls_cert"]).connect
+        post = Post(orders["url"], Seal("d", key), os.urandom, connect)
     post.deadline_s = orders["deadline_s"]
     outbox = Outbox(folder + "/outbox", max_bytes=1 << 20, max_count=1000, free_blocks=0)
     for n in range(1, orders["readings"] + 1):

@@ -6,6 +6,7 @@ import hashlib
 import hmac
 import json
 import socket
+import ssl
 import struct
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -226,9 +227,10 @@ class Place:
 
 
 @contextlib.asynccontextmanager
-async def open_place(place: Place) -> AsyncIterator[Place]:
-    server = await asyncio.start_server(place.welcome, "127.0.0.1", 0)
-    place.url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+async def open_place(place: Place, tls: ssl.SSLContext | None = None) -> AsyncIterator[Place]:
+    server = await asyncio.start_server(place.welcome, "127.0.0.1", 0, ssl=tls)
+    scheme = "https" if tls else "http"
+    place.url = f"{scheme}://127.0.0.1:{server.sockets[0].getsockname()[1]}"
     try:
         yield place
     finally:

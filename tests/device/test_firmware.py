@@ -115,7 +115,7 @@ async def test_what_a_portal_answered_arrives_when_it_is_gone(tmp_path: Path) ->
 
 
 async def test_what_a_full_outbox_dropped_is_reported_lost(tmp_path: Path) -> None:
-    code = firmware(tmp_path / "code", settings=('"outbox_count": 12_000', '"outbox_count": 5'))
+    code = firmware(tmp_path / "code", settings=('"outbox_count": 8_000', '"outbox_count": 5'))
     async with open_place(Place(says(200), stores)) as place, board(place, tmp_path, code):
         batch = await until(place, lambda batch: "lost" in batch)
     [lost] = batch["lost"]

@@ -52,10 +52,13 @@ def test_a_bad_value_is_named_and_its_default_stands_in():
         ("device", '"has space"'),
         ("device", '"' + "d" * 65 + '"'),
         ("gateway", '"gateway.local"'),
-        ("gateway", '"https://h"'),
+        ("gateway", '"ftp://h"'),
+        ("gateway", '"https://"'),
         ("gateway", '"http://"'),
         ("gateway", '"http://h:eighty"'),
         ("gateway", '"http://:80"'),
+        ("gateway", '"cable"'),
+        ("cable", "1"),
         ("wifi", '"farm"'),
         ("wifi", '{"ssid": 5}'),
         ("led", "2"),
@@ -76,6 +79,17 @@ def test_a_led_may_be_none():
     assert problems == []
 
 
+def test_a_gateway_on_the_cable_only_is_no_address():
+    found, problems = _load('{"gateway": "cable:"}')
+    assert (found["gateway"], found["cable"], problems) == (None, True, [])
+
+
+def test_with_a_bad_key_nothing_is_sent_over_the_cable_either():
+    for gateway in ("cable:", "http://h"):
+        found, _ = _load(f'{{"cable": true, "key": "short", "gateway": "{gateway}"}}')
+        assert (found["gateway"], found["cable"]) == (None, False)
+
+
 def test_with_a_bad_key_nothing_is_sent_rather_than_any_answer_believed():
     for order in ('"key": "short", "gateway": "http://h"', '"gateway": "http://h", "key": "short"'):
         found, problems = _load("{" + order + "}")
@@ -92,3 +106,16 @@ def test_what_the_starter_gives_wins():
         assert found["key"] == _KEY
     finally:
         settings.over.clear()
+
+
+def test_a_gateway_may_be_asked_over_https_with_a_certificate_of_its_own():
+    found, problems = _load('{"gateway": "https://h:8443/field", "tls_cert": "MIIBXz+/aa=="}')
+    assert problems == []
+    assert (found["gateway"], found["tls_cert"]) == ("https://h:8443/field", "MIIBXz+/aa==")
+
+
+def test_with_a_bad_certificate_nothing_is_sent_rather_than_to_anybody():
+    for text in ('""', '"-----BEGIN"', "5", '"' + "A" * 4097 + '"'):
+        found, problems = _load(f'{{"gateway": "https://h", "tls_cert": {text}}}')
+        assert problems == ["config: bad value for tls_cert"], text
+        assert found["gateway"] is None

@@ -12,6 +12,7 @@ class Radio:
         self.raises = raises
         self.calls = []
         self.connected = False
+        self.reason = 1001
 
     def isconnected(self):
         return self.connected
@@ -33,7 +34,9 @@ class Radio:
     def ifconfig(self):
         return ("10.0.0.2",)
 
-    def status(self, what):
+    def status(self, what=None):
+        if what is None:
+            return self.reason
         if not self.connected:
             raise OSError("Wifi Not Connected")
         return -61
@@ -51,7 +54,7 @@ class Enough(Exception):
     pass
 
 
-def _run(radio, ms, ssid="farm"):
+def _run(radio, ms, ssid="farm", tell=lambda event, value: None):
     now = [0]
 
     async def sleep_ms(slept_ms):
@@ -67,7 +70,7 @@ def _run(radio, ms, ssid="farm"):
         lambda: 0.0,
         watch.Watch(lambda: now[0], sleep_ms),
         light,
-        lambda event, value: None,
+        tell,
     )
     try:
         asyncio.run(one.run())
@@ -120,3 +123,16 @@ def test_a_network_that_went_away_is_joined_again():
     assert one.up()
     assert ("wifi", True) in light.seen
     assert light.seen[-1] == ("wifi", False)
+
+
+def test_it_says_why_it_did_not_join():
+    for reason, said in (
+        (201, "wifi: no such network here (an ESP32 knows 2.4 GHz only)"),
+        (202, "wifi: wrong password"),
+        (204, "wifi: wrong password"),
+        (1001, "wifi: not joined, status 1001"),
+    ):
+        radio, heard = Radio(lambda radio: False), []
+        radio.reason = reason
+        _run(radio, 20_000, tell=lambda event, value, heard=heard: heard.append(value))
+        assert heard[:2] == ["wifi: joining farm", said]

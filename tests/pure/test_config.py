@@ -62,6 +62,10 @@ def test_an_unknown_key_names_the_nearest(toml):
     assert refusal({}, {}, file) == f"prot in {file} is not a setting; did you mean port?"
 
 
+def test_the_token_that_tools_ask_with_is_no_setting_and_no_mistake():
+    assert Config.load({}, {"FIELDPOST_TOKEN": "0" * 64}) == Config()
+
+
 def test_an_unknown_variable_names_the_nearest():
     said = refusal({}, {"FIELDPOST_BODY_TIMEOUT": "1"})
     assert said == "FIELDPOST_BODY_TIMEOUT is not a setting; did you mean FIELDPOST_BODY_TIMEOUT_S?"
@@ -182,7 +186,8 @@ def test_tables_become_what_the_jobs_are_made_of(toml):
     config = Config.load({}, {}, file)
     assert config.for_jobs() == {
         "folder": "there",
-        "smtp": {"host": "mail.example", "sender": "gateway@example", "port": 587, "user": None,
+        "min_free_bytes": 64 * 1024**2,
+        "smtp": {"host": "mail.example", "sender": "gateway@example", "port": None, "user": None,
                  "password": None, "tls": "starttls"},
         "webhook_key": "00112233445566778899aabbccddeeff",
         "calibration": {"shed": {"dht22.temperature": {"scale": 1.0, "offset": -0.5}}},
@@ -194,6 +199,10 @@ def test_tables_become_what_the_jobs_are_made_of(toml):
 def test_without_tables_the_jobs_have_nothing_to_go_by():
     told = Config().for_jobs()
     assert (told["smtp"], told["webhook_key"], told["calibration"]) == (None, None, {})
+
+
+def test_in_memory_the_jobs_have_no_folder():
+    assert Config(db=":memory:").for_jobs()["folder"] is None
 
 
 @pytest.mark.parametrize(
@@ -219,3 +228,46 @@ def test_a_wrong_table_is_named_with_its_key(toml, text, said):
 
 def test_a_table_can_not_be_said_in_the_environment():
     assert "smtp is a table of the file" in refusal({}, {"FIELDPOST_SMTP": "mail.example"})
+
+
+@pytest.mark.parametrize(
+    ("flags", "environ", "toml"),
+    [
+        ({"serial": ["/dev/ttyUSB0", "auto"]}, {}, ""),
+        ({}, {"FIELDPOST_SERIAL": "/dev/ttyUSB0, auto"}, ""),
+        ({}, {}, 'serial = ["/dev/ttyUSB0", "auto"]'),
+    ],
+)
+def test_a_list_is_flags_or_a_text_with_commas_or_a_list_of_the_file(
+    flags, environ, toml, tmp_path
+):
+    file = tmp_path / "fieldpost.toml"
+    file.write_text(toml)
+    assert Config.load(flags, environ, file).serial == ("/dev/ttyUSB0", "auto")
+
+
+@pytest.mark.parametrize(
+    "toml", ["serial = 3", 'serial = ["a", 3]', 'serial = [""]', "serial=true"]
+)
+def test_a_list_of_anything_but_texts_is_refused(toml, tmp_path):
+    file = tmp_path / "fieldpost.toml"
+    file.write_text(toml)
+    with pytest.raises(Misconfigured, match=r"serial .* give texts"):
+        Config.load({}, {}, file)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("readings_days = 0.5", "readings_days"),
+        ("readings_days = 30\nhourly_days = 20", "or longer"),
+        ("hourly_days = 30\ndaily_days = 20", "or longer"),
+        ("database_bytes = 1000", "database_bytes"),
+        ("readings_day = 30", "readings_day"),
+    ],
+)
+def test_a_retention_that_can_not_be_is_refused(tmp_path, text, said):
+    file = tmp_path / "x.toml"
+    file.write_text(f"[retention]\n{text}\n")
+    with pytest.raises(Misconfigured, match=said):
+        Config.load({}, {}, file)

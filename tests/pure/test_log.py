@@ -58,6 +58,12 @@ def test_text_tells_when_how_grave_who_and_what(root):
     assert rest == "WARNING gateway.web: POST /v1/readings -> 503 request_id=r-1"
 
 
+def test_a_value_in_text_can_not_be_taken_for_another_key(root):
+    out, logger = written(root, "text")
+    logger.warning("asked", extra={"request_id": 'r-1" caller=operator'})
+    assert out.getvalue().endswith(' request_id="r-1\\" caller=operator"\n')
+
+
 def test_json_has_what_was_said_beside_the_message(root):
     out, logger = written(root, "json")
     logger.warning("hello", extra={"request_id": "r-1", "message_bytes": 3})

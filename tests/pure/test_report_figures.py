@@ -1,7 +1,9 @@
 """The figures of a sensor's day."""
 
 import re
+import sys
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -51,11 +53,34 @@ def test_no_value_is_too_large_for_the_figures_or_the_chart(
 ) -> None:
     made = series(*((at, figures.calibrated(v, scale, 1.0)) for at, v in values))
     of = figures.of(made, 0, DAY_MS)
-    assert of.mean is None or of.min is not None
+    if values:
+        assert of.min <= of.mean <= of.max
     points = figures.points(made, 0, DAY_MS)
     assert len(points) == CHART_POINTS
     if values and charts.can_draw(points):
         assert charts.draw("t", points, ["0"] * CHART_POINTS).startswith("<svg")
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        [0.1, 0.1 + 2**-56],
+        [1e16, 1e16 + 2],
+        [-5e-324, 5e-324],
+        [1.7e99, 1.7e99 * (1 + 2**-52)],
+        [0.3, 0.3, 0.3],
+    ],
+)
+def test_a_chart_is_drawn_of_values_that_hardly_differ(values: list[float]) -> None:
+    made = series(*((n * HOUR_MS // 8, value) for n, value in enumerate(values)))
+    points = figures.points(made, 0, DAY_MS)
+    assert charts.draw("t", points, ["0"] * CHART_POINTS).startswith("<svg")
+
+
+def test_the_mean_of_the_largest_values_is_no_larger() -> None:
+    most = sys.float_info.max
+    of = figures.of(series(*((n, most) for n in range(7))), 0, DAY_MS)
+    assert (of.min, of.mean, of.max) == (most, most, most)
 
 
 def test_a_chart_has_no_script_and_escapes_its_title() -> None:

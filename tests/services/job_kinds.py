@@ -18,6 +18,7 @@ class Args(msgspec.Struct):
     do: str = "nothing"
     mark: str = ""
     seconds: float = 0.0
+    pause_s: float = 0.0
 
 
 def registry(settings: dict[str, Any]) -> Kinds:
@@ -49,6 +50,7 @@ def registry(settings: dict[str, Any]) -> Kinds:
                 async with context.effect(f"test:{args.mark}") as effect:
                     if effect.is_due:
                         note(args, "acted")
+                        await asyncio.sleep(args.pause_s)
                         if args.seconds:
                             raise OSError("after the act")
         note(args, "ended")

@@ -157,6 +157,19 @@ async def test_the_mail_is_asked_for_once_however_often_the_job_is_tried(works: 
     assert (row["result"] in args.text, mails[0][1]) == (True, "r1")
 
 
+async def test_a_report_waits_uncounted_while_the_disk_is_nearly_full(works: Works) -> None:
+    async with works.pool(min_free_bytes=2**60) as pool:
+        row = await works.put_off(await works.ask(pool, KIND, date=DATE))
+    assert row["error"] == "waits: the disk is nearly full"
+    assert not (works.folder / "reports").exists()
+
+
+async def test_a_database_in_memory_has_no_place_for_a_report(works: Works) -> None:
+    works.settings["folder"] = None
+    told = await works.refused(KIND, date=DATE)
+    assert told == "a database in memory has no folder for reports: start with --db PATH"
+
+
 async def test_mail_without_a_mail_server_is_told_before_any_work(works: Works) -> None:
     told = await works.refused(KIND, date=DATE, mail_to=["a@example.org"])
     assert "no mail server is set" in told

@@ -154,7 +154,8 @@ async def test_what_retention_took_away_is_not_let_in_again(door: Door) -> None:
 
     def prune(connection: Any) -> None:
         connection.execute("DELETE FROM reading WHERE n <= 3")
-        connection.execute("UPDATE boot SET pruned_to = 4")
+        connection.execute("UPDATE boot SET pruned_to = 3")
+        connection.execute("INSERT INTO pruned (boot_id, first, last) SELECT id, 1, 3 FROM boot")
 
     await door.database.write(prune)
     again = [reading(n) for n in range(1, 6)]

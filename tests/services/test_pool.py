@@ -142,7 +142,11 @@ async def test_progress_is_seen_while_it_runs(yard: Yard) -> None:
         await yard.until(job_id, progress=50, stage="waiting")
 
 
-async def test_a_running_job_that_is_cancelled_is_discarded(yard: Yard) -> None:
+async def test_a_running_job_that_is_cancelled_is_discarded(
+    yard: Yard, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("gateway.lease.RENEW_S", 0.2)
+    monkeypatch.setattr("gateway.lease.LOOK_S", 0.1)
     async with yard.pool() as pool:
         job_id = await yard.ask(pool, "wait", mark="a", seconds=60)
         await yard.until(job_id, state="running", progress=50)
@@ -334,3 +338,38 @@ async def test_an_effect_of_unknown_fate_waits_for_a_person(yard: Yard) -> None:
         pool.wake()
         await yard.until(job_id, attempts=1)
     assert yard.marks("mail").count("acted") == 2
+
+
+async def test_an_effect_that_another_job_began_is_repeated_when_the_one_it_held_up_is_retried(
+    yard: Yard,
+) -> None:
+    async with yard.pool(limits={"max_attempts": 1}) as pool:
+        began = await yard.ask(pool, "effect", mark="mail", seconds=1)
+        await yard.until(began, state="failed")
+        held_up = await yard.ask(pool, "effect", mark="mail")
+        row = await yard.until(held_up, state="failed")
+        assert "may have happened" in row["error"]
+        await yard.database.write(lambda c: pool.queue.retry(c, held_up, 0))
+        pool.wake()
+        await yard.until(held_up, state="done")
+    assert yard.marks("mail").count("acted") == 2
+
+
+async def test_an_effect_that_another_job_is_at_is_waited_for_and_never_taken_away(
+    yard: Yard,
+) -> None:
+    async with yard.pool() as pool:
+        at_it = await yard.ask(pool, "effect", mark="mail", pause_s=1.0)
+        async with asyncio.timeout(GIVE_UP_S):
+            while "acted" not in yard.marks("mail"):
+                await asyncio.sleep(0.02)
+        other = await yard.ask(pool, "effect", mark="mail")
+        snoozed = "SELECT 1 FROM job_event WHERE job_id = ? AND verb = 'snooze'"
+        async with asyncio.timeout(GIVE_UP_S):
+            while await yard.database.one(snoozed, (other,)) is None:
+                await asyncio.sleep(0.02)
+        row = await yard.job(other)
+        assert (row["state"], row["attempts"]) == ("pending", 0)
+        assert row["error"] == f"waits: job {at_it} may be doing test:mail just now"
+        await yard.until(at_it, state="done")
+    assert yard.marks("mail").count("acted") == 1

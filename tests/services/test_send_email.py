@@ -14,9 +14,12 @@ from email.policy import default
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from aiosmtpd.smtp import SMTP, AuthResult, LoginPassword
 
+from gateway.mail import Server
+from gateway.tables import Smtp
 from tests.services.errands import child_pids, errands
 
 ASKED = {"to": ["ana@example.org"], "subject": "Relatório, ok", "text": "Olá\n.\nfim\n"}
@@ -164,6 +167,14 @@ async def test_a_recipient_who_is_put_off_is_the_only_one_to_be_tried_again(tmp_
         job = await on.ended(await on.ask("send_email", **(ASKED | {"to": to})))
     assert (job["state"], job["attempts"]) == ("done", 2)
     assert [one for one, _ in postbox.taken] == [["ana@example.org"], ["rui@example.org"]]
+
+
+@pytest.mark.parametrize(("tls", "port"), [("tls", 465), ("starttls", 587), ("none", 25)])
+def test_the_port_is_the_usual_one_unless_it_is_given(tls: str, port: int) -> None:
+    said = {"host": "h", "sender": "g@example.org", "tls": tls}
+    given = Server.of({"smtp": msgspec.to_builtins(msgspec.convert(said, Smtp))})
+    assert given.port == port
+    assert Server.of({"smtp": said | {"port": 2525}}).port == 2525
 
 
 async def test_without_a_mail_server_the_job_says_what_to_do(tmp_path: Path) -> None:

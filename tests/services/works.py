@@ -87,6 +87,14 @@ class Works:
                 assert row["error"] is None, row["error"]
                 await asyncio.sleep(0.02)
 
+    async def put_off(self, job_id: int) -> dict[str, Any]:
+        """Wait until the job was taken and given back for later; return its row."""
+        moves = "SELECT 1 FROM job_event WHERE job_id = ? AND verb = 'snooze'"
+        async with asyncio.timeout(GIVE_UP_S):
+            while not await self.rows(moves, job_id):
+                await asyncio.sleep(0.02)
+        return await self.until(job_id, "pending")
+
     async def run(self, kind: str, **args: Any) -> dict[str, Any]:
         """Have a job done; return its row."""
         async with self.pool() as pool:

@@ -26,8 +26,10 @@ needs_micropython = pytest.mark.skipif(
 class BoardProcess:
     """`python -m tools.virtual_board` with these flags; its output is read as it comes."""
 
+    always: tuple[str, ...] = ("--gateway", "http://127.0.0.1:9")
+
     def __init__(self, flash: Path, *flags: object) -> None:
-        command = ["--flash", str(flash), "--gateway", "http://127.0.0.1:9", *map(str, flags)]
+        command = ["--flash", str(flash), *self.always, *map(str, flags)]
         self.process = subprocess.Popen(
             [sys.executable, "-m", "tools.virtual_board", *command],
             stdout=subprocess.PIPE,

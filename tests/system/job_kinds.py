@@ -24,6 +24,11 @@ def registry(settings: dict[str, Any]) -> Kinds:
         os.write(file, f"{context.job_id} {what} {os.getpid()} {time.monotonic()}\n".encode())
         os.close(file)
 
+    async def act(context: Context) -> None:
+        async with context.effect(f"test:{context.job_id}") as effect:
+            if effect.is_due:
+                note(context, "acted")
+
     async def nothing(context: Context, args: Args) -> None:
         await asyncio.sleep(args.seconds)
         note(context, "acted")
@@ -31,16 +36,14 @@ def registry(settings: dict[str, Any]) -> Kinds:
     async def slow(context: Context, args: Args) -> None:
         note(context, "began")
         await asyncio.sleep(args.seconds)
-        async with context.effect(f"test:{context.job_id}") as effect:
-            if effect.is_due:
-                note(context, "acted")
+        await act(context)
 
     async def flaky(context: Context, args: Args) -> None:
         note(context, "began")
         if f"{context.job_id} failed" not in (folder / "marks").read_text():
             note(context, "failed")
             raise OSError("the first time")
-        note(context, "acted")
+        await act(context)
 
     return {
         "flaky": Kind("flaky", flaky, Args),

@@ -24,11 +24,19 @@ class Site:
 
     def workers(self, count: int, *more: object, environ: dict[str, str] | None = None):
         """Start a process with so many workers and wait until it says so."""
-        module = "tests.system.worker_process"
-        words = [str(word) for word in (self.db, count, *more)]
-        process = self._program(module, *words, environ=environ)
+        process = self._start(count, *more, environ=environ)
         process.wait_for("workers do the jobs|listening on")
         return process
+
+    def several_workers(self, processes: int, count: int) -> None:
+        """Start processes with so many workers each, all at once, and wait for them."""
+        started = [self._start(count) for _ in range(processes)]
+        for process in started:
+            process.wait_for("workers do the jobs")
+
+    def _start(self, count: int, *more: object, environ: dict[str, str] | None = None):
+        words = [str(word) for word in (self.db, count, *more)]
+        return self._program("tests.system.worker_process", *words, environ=environ)
 
     def ask(
         self, count: int, kind: str, seconds: float = 0, clock_is_ahead_s: float = 0

@@ -10,7 +10,7 @@ import pytest
 from tests.system.job_site import Site
 
 STOP_S = 10
-LEASE_MS = 3000
+LEASE_MS = 1500
 
 
 @pytest.fixture
@@ -40,9 +40,10 @@ def test_jobs_survive_two_kills_and_each_effect_happens_once(site):
     assert len(site.marks("began")) > 10
 
 
-def test_eight_processes_claim_each_of_2000_jobs_once(site):
-    for _ in range(8):
-        site.workers(2)
+def test_eight_processes_that_start_on_no_file_at_all_make_one_and_claim_each_of_2000_jobs_once(
+    site,
+):
+    site.several_workers(8, 2)
     ids = site.ask(2000, "nothing", 0.005)
     site.until(lambda: site.states()["done"] == 2000)
     assert sorted(job for job, _ in site.marks("acted")) == ids
@@ -51,13 +52,6 @@ def test_eight_processes_claim_each_of_2000_jobs_once(site):
     assert moves["claim"] - moves.get("release", 0) == moves["finish"] == 2000
     assert site.rows("SELECT DISTINCT attempts, crashes FROM job") == [(1, 0)]
     assert len({pid for _, pid in site.marks("acted")}) > 4, "a few processes had them all"
-
-
-def test_eight_processes_that_start_on_no_file_at_all_make_one(site):
-    processes = [site._program("tests.system.worker_process", str(site.db), "1") for _ in range(8)]
-    for process in processes:
-        process.wait_for("workers do the jobs")
-    assert site.states().total() == 0
 
 
 def test_a_stop_lets_short_jobs_end_and_gives_long_ones_back_uncounted(site):

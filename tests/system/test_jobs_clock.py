@@ -12,7 +12,7 @@ LIBRARIES = [
     *Path("/usr/lib").glob("*/faketime/libfaketime.so.1"),
     *Path("/usr/lib/faketime").glob("libfaketime.so.1"),
 ]
-LEASE_MS = 3000
+LEASE_MS = 2000
 LONGEST_WAIT_S = 4.0  # after a first failure; never below 2 s
 SLACK_S = 2.5  # the poll, and a machine that is busy with other tests
 HOUR_S = 3600

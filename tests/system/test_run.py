@@ -1,5 +1,6 @@
 """`make run`: a gateway and a virtual board, real both, started and stopped together."""
 
+import http.client
 import os
 import re
 import signal
@@ -75,9 +76,22 @@ def test_ctrl_c_stops_both_and_the_next_run_goes_on(run, tmp_path):
         assert (code, "Traceback" in err) == (0, False)
         assert time.monotonic() - begun < STOP_S / 2  # asked to stop, not killed at the limit
         assert re.search(r"watch them at http://127\.0\.0\.1:\d+/status", out)
+        assert re.search(r"log in once, .*: http://127\.0\.0\.1:\d+/login\?t=[0-9a-f]{64}\n", out)
     with closing(sqlite3.connect(tmp_path / "data" / "fieldpost.db")) as connection:
         boots = connection.execute("SELECT DISTINCT boot FROM readings").fetchall()
     assert len(boots) == 2
+
+
+def test_whoever_has_no_key_is_kept_out(run):
+    running = run()
+    port = int(running.wait_for(r"watch them at http://127\.0\.0\.1:(\d+)/status")[1])
+    client = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
+    try:
+        client.request("GET", "/v1/readings")
+        assert client.getresponse().status == 401
+    finally:
+        client.close()
+    assert running.end(signal.SIGINT)[0] == 0
 
 
 @linux_only

@@ -134,3 +134,62 @@ def test_a_certificate_that_is_not_there_is_said(check):
     code, said = check("--tls-cert", "/none.pem", "--tls-key", "/none.pem")
     assert code == 2
     assert "BAD certificate: " in said
+
+
+def in_database(folder: Path, sql: str) -> None:
+    with closing(sqlite3.connect(folder / "fieldpost.db", isolation_level=None)) as connection:
+        connection.execute(sql)
+
+
+def another_key(folder: Path) -> None:
+    (folder / "master.key").write_text("0" * 64)
+
+
+def broken_reference(folder: Path) -> None:
+    in_database(folder, "INSERT INTO sensor (device_id, name) VALUES (99, 's')")
+
+
+def reading_of_tomorrow(folder: Path) -> None:
+    in_database(folder, "INSERT INTO sensor (id, device_id, name) SELECT 1, id, 's' FROM device")
+    in_database(
+        folder,
+        "INSERT INTO reading (reading_id, device_id, sensor_id, value, at_ms, clock,"
+        " received_at_ms) SELECT 'x', id, 1, 1.0, 0, 'none', unixepoch() * 1000 + 86400000"
+        " FROM device",
+    )
+
+
+def old_backup(folder: Path) -> None:
+    in_database(folder, "INSERT INTO fact VALUES ('last_backup', '4096', 1600000000000)")
+
+
+@pytest.mark.parametrize(
+    ("spoil", "said"),
+    [
+        (another_key, "accept-key"),
+        (broken_reference, "row 1 of sensor refers to a row of device"),
+        (reading_of_tomorrow, "came 23 hours after"),
+        (old_backup, "days ago: see why"),
+    ],
+    ids=lambda part: getattr(part, "__name__", None),
+)
+def test_what_is_wrong_inside_is_said_with_what_to_do(check, used, spoil, said):
+    spoil(used)
+    code, found = check()
+    assert code == 2
+    [bad] = [line for line in found.splitlines() if line.startswith("BAD")]
+    assert said in bad
+
+
+def test_a_gateway_does_not_start_with_another_key_until_a_person_accepts_it(
+    serve, gateway_command, used
+):
+    another_key(used)
+    there = ("--db", str(used / "fieldpost.db"))
+    code, _, err = gateway_command("serve", "--port", "0", *there).end()
+    assert (code, "accept-key" in err) == (2, True)
+    code, _, err = gateway_command("devices", "add", "barn", *there).end()
+    assert (code, "accept-key" in err) == (2, True)
+    code, out, _ = gateway_command("accept-key", *there).end()
+    assert (code, "each of 1 devices" in out) == (0, True)
+    serve()

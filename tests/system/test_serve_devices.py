@@ -93,3 +93,66 @@ def test_list_makes_no_database_of_a_slip_in_the_path(gateway_command, tmp_path)
     code, _, err = gateway_command("devices", "list", "--db", str(tmp_path / "fild.db")).end()
     assert (code, "there is no database" in err) == (2, True)
     assert not list(tmp_path.iterdir())
+
+
+def test_a_key_is_renewed_and_revoked_while_the_gateway_runs(gateway_command, serve, tmp_path):
+    gateway, there = serve(), ("--db", str(tmp_path / "fieldpost.db"))
+
+    def key(verb: str) -> bytes:
+        return bytes.fromhex(gateway_command("devices", verb, "shed", *there).end()[1])
+
+    old = key("add")
+    assert signed_heartbeat(gateway, old) == 200
+    new = key("rotate")
+    assert [signed_heartbeat(gateway, k) for k in (old, new, old, new)] == [200, 200, 401, 200]
+    assert gateway_command("devices", "revoke", "shed", *there).end()[0] == 0
+    assert signed_heartbeat(gateway, bytes(32)) == 401  # looks it up: the rest of 5 s is not waited
+    assert signed_heartbeat(gateway, new) == 401
+    newest = key("add")
+    assert newest not in (old, new)
+    assert [signed_heartbeat(gateway, k) for k in (old, new, newest)] == [401, 401, 200]
+
+
+def test_a_token_is_printed_once_and_the_leave_to_ask_is_listed(gateway_command, tmp_path):
+    there = ("--db", str(tmp_path / "f"))
+    add = ("devices", "add", "curl", "--bearer", "--may-ask", "--json", *there)
+    tokens = [json.loads(gateway_command(*add).end()[1])["bearer"] for _ in range(2)]
+    assert tokens[0] != tokens[1]
+    [row] = json.loads(gateway_command("devices", "list", "--json", *there).end()[1])
+    assert (row["generation"], row["has_bearer"], row["may_ask"]) == (None, 1, 1)
+    gateway_command("devices", "revoke", "curl", "--bearer", "--may-ask", *there).end()
+    [row] = json.loads(gateway_command("devices", "list", "--json", *there).end()[1])
+    assert (row["has_bearer"], row["may_ask"]) == (0, 0)
+
+
+@pytest.mark.parametrize("verb", [("rotate",), ("revoke",), ("revoke", "--bearer")])
+def test_what_is_not_there_is_neither_renewed_nor_revoked(gateway_command, tmp_path, verb):
+    there = ("--db", str(tmp_path / "f"))
+    gateway_command("devices", "add", "other", *there).end()
+    code, out, err = gateway_command("devices", *verb, "shed", *there).end()
+    assert (code, out) == (2, "")
+    assert "shed" in err
+
+
+def test_a_link_of_the_command_line_logs_in_and_logout_ends_it(gateway_command, serve, tmp_path):
+    gateway, there = serve(), ("--db", str(tmp_path / "fieldpost.db"))
+    port = gateway.address.rpartition(":")[2]
+    _, link, _ = gateway_command("login", "--port", port, *there).end()
+    assert re.fullmatch(rf"http://127\.0\.0\.1:{port}/login\?t=[0-9a-f]{{64}}\n", link)
+    client = http.client.HTTPConnection("127.0.0.1", int(port), timeout=10)
+    try:
+        form = {"Content-Type": "application/x-www-form-urlencoded"}
+        client.request("POST", "/login", link.strip().partition("?")[2], form)
+        answer = client.getresponse()
+        answer.read()
+        assert answer.status == 303
+        assert gateway_command("logout", *there).end()[0] == 0
+        cookie = {"Cookie": answer.getheader("Set-Cookie").partition(";")[0]}
+        client.request("GET", "/v1/status", headers=cookie)
+        assert client.getresponse().status == 401
+    finally:
+        client.close()
+
+
+def test_a_link_for_a_database_in_memory_makes_no_sense(gateway_command):
+    assert gateway_command("login", "--db", ":memory:").end()[0] == 2

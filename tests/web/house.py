@@ -16,6 +16,7 @@ from aiohttp import ClientSession, TCPConnector, web
 from yarl import URL
 
 from gateway.config import Config
+from gateway.events import Bus
 from gateway.ingest import Ingest
 from gateway.keys import Keys
 from gateway.pool import Pool
@@ -67,6 +68,7 @@ class House:
     now_ms: list[int] = field(default_factory=lambda: [NOW_MS])
     stopping: asyncio.Event = field(default_factory=asyncio.Event)
     woken: list[int] = field(default_factory=lambda: [0])  # how often the workers were told
+    bus: Bus = field(default_factory=Bus)
 
     @property
     def looks(self) -> int:
@@ -232,18 +234,22 @@ async def start(
         workers: that do the jobs; by the real clock.
         settings: of Config.
     """
-    config = Config(db=str(folder / "fieldpost.db"), **({"min_free_bytes": 0} | settings))
+    # Of tests that send as fast as they can: whoever tests a limit sets it.
+    unlimited = {"min_free_bytes": 0, "requests_per_minute": 0, "readings_per_minute": 0}
+    config = Config(db=str(folder / "fieldpost.db"), **(unlimited | settings))
     db, keys, clock = await Watched.open(config.db), Keys.open(config.folder), [NOW_MS]
     stopping = asyncio.Event()
-    pool = Pool(db, registry, config.for_jobs(), workers=workers)
+    bus = Bus()
+    pool = Pool(db, registry, config.for_jobs(), workers=workers, bus=bus)
     woken = [0]
+    door = Ingest(db, bus) if ingest is Ingest else ingest(db)
 
     def wake() -> None:
         woken[0] += 1
         pool.wake()
 
     app = application(
-        db=db, ingest=ingest(db), config=config, keys=keys, now_ms=lambda: clock[0],
+        db=db, ingest=door, bus=bus, config=config, keys=keys, now_ms=lambda: clock[0],
         queue=replace(pool.queue, clock=None), kinds=pool.kinds, wake=wake, stopping=stopping,
     )  # fmt: skip
     if peer is not None:
@@ -264,7 +270,7 @@ async def start(
             await runner.cleanup()
             await db.close()
 
-    return House(db, keys, runner.addresses[0][1], session, app, clock, stopping, woken), stop
+    return House(db, keys, runner.addresses[0][1], session, app, clock, stopping, woken, bus), stop
 
 
 def _coming_from(peer: str) -> Any:

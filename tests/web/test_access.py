@@ -117,7 +117,7 @@ async def test_a_stranger_gets_what_is_for_anyone_and_is_told_what_to_do(house: 
     for target in FREE:
         assert (await house.ask("GET", target)).status == 200
     for target in READ:
-        answer = await house.ask("GET", target, Accept="text/html")
+        answer = await house.ask("GET", target)
         assert "--open" in problem_of(answer)["detail"]
         assert answer.status == 401
         assert answer.headers["WWW-Authenticate"] == "Fieldpost, Bearer"
@@ -207,3 +207,37 @@ async def test_open_mode_still_verifies_who_says_it_signs_and_signs_back(open_mo
     await open_mode.register("esp32-1")
     assert (await open_mode.signed("esp32-1", body(batch()))).status == 200
     assert (await open_mode.signed("esp32-1", body(batch("esp32-2")))).status == 403
+
+
+@pytest.mark.parametrize(
+    "host",
+    ["gateway.lan:8080", "GATEWAY", "gateway.local.", "192.168.1.5:8080", "[fd00::5]:8080",
+     "fieldpost.example.org", "x.home.arpa"],
+)  # fmt: skip
+async def test_open_lan_answers_under_addresses_local_names_and_those_it_was_told(
+    open_house: Open, host: str
+) -> None:
+    house = await open_house(open_lan=True, peer="192.0.2.7", host_names=("fieldpost.example.org",))
+    assert (await house.ask("GET", "/v1/readings", Host=host)).status == 200
+
+
+@pytest.mark.parametrize("host", ["evil.example", "gateway.lan.evil.example:80", "1.2.3.4.nip.io"])
+async def test_open_lan_answers_under_no_name_that_a_foreign_page_can_have(
+    open_house: Open, host: str
+) -> None:
+    house = await open_house(open_lan=True, peer="192.0.2.7")
+    answer = await house.ask("GET", "/v1/readings", Host=host)
+    assert problem_of(answer)["status"] == 403
+    assert "host_names" in problem_of(answer)["detail"]
+
+
+@pytest.mark.parametrize("target", ["/v1/jobs/1/cancel", "/status/jobs/1/cancel", "/status/jobs"])
+@pytest.mark.parametrize(
+    "named", [{"Origin": "https://evil.example"}, {"Sec_Fetch_Site": "cross-site"}]
+)
+async def test_in_open_mode_a_page_of_another_site_decides_nothing(
+    open_mode: House, target: str, named: dict[str, str]
+) -> None:
+    form = {"Content_Type": "application/x-www-form-urlencoded"}
+    answer = await open_mode.ask("POST", target, b"", **form, **named)
+    assert problem_of(answer)["status"] == 403

@@ -51,8 +51,29 @@ async def test_a_file_is_taken_and_its_job_answered(open_house: Open, tmp_path: 
     assert answer.headers["Retry-After"] == "1"
     assert (job["kind"], job["state"], job["request_id"]) == ("import_readings", "pending", "mine")
     assert (tmp_path / "imports" / job["args"]["file"]).read_bytes() == body
-    assert house.woken == [1]
+    assert house.woken == [2]
     assert (await house.operator(f"/v1/jobs/{job['id']}")).json == job
+
+
+async def test_the_same_file_under_the_same_key_is_the_same_job(
+    open_house: Open, tmp_path: Path
+) -> None:
+    house = await open_house()
+    first = await send(house, HEAD + b"d1,t,1,2\n", Idempotency_Key='"k"')
+    again = await send(house, HEAD + b"d1,t,1,2\n", Idempotency_Key='"k"')
+    assert (again.status, again.json) == (202, first.json)
+    assert left(tmp_path) == [".csv"]
+    assert (await send(house, HEAD + b"d1,t,1,2\n")).json["id"] != first.json["id"]
+
+
+async def test_another_file_under_a_used_key_is_refused_and_not_kept(
+    open_house: Open, tmp_path: Path
+) -> None:
+    house = await open_house()
+    await send(house, HEAD + b"d1,t,1,2\n", Idempotency_Key='"k"')
+    answer = await send(house, HEAD + b"d1,t,9,2\n", Idempotency_Key='"k"')
+    assert (answer.status, problem_of(answer)["detail"].count("Idempotency-Key")) == (422, 1)
+    assert left(tmp_path) == [".csv"]
 
 
 async def test_what_was_sent_is_stored_and_its_report_can_be_read(open_house: Open) -> None:

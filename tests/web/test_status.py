@@ -10,6 +10,7 @@ from gateway import __version__
 from gateway.store import alarms
 from tests.web.conftest import Open
 from tests.web.house import BOOT, NOW_MS, House, batch, body
+from tests.web.watch import watcher_of
 
 JSON = {"Content_Type": "application/json"}
 HTML = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
@@ -53,6 +54,7 @@ async def test_counts_say_what_became_of_every_reading(open_mode: House) -> None
     await deliver(open_mode, batch(count=3))
     await deliver(open_mode, batch(count=2))
     await deliver(open_mode, {"device": "esp32-1", "readings": [bad]})
+    await watcher_of(open_mode, gap_after_s=0).run_once()
     found = await status(open_mode)
     assert found["readings"] == {"stored": 3, "duplicates": 2, "quarantined": 1, "missing": 5}
     assert (found["ok"], found["headline"]) == (False, "5 readings are missing")
@@ -67,9 +69,14 @@ async def test_a_device_is_silent_after_missing_three_messages(
 ) -> None:
     health = {} if period_ms is None else {"health": {"period_ms": period_ms}}
     await deliver(open_mode, batch(**health))
-    open_mode.now_ms[0] = NOW_MS + silent_after_ms
+    watcher = watcher_of(open_mode)
+    while open_mode.now_ms[0] < NOW_MS + silent_after_ms:
+        await watcher.run_once()
+        open_mode.now_ms[0] += 2000
+    await watcher.run_once()
     assert (await status(open_mode))["devices"] == {"total": 1, "silent": 0}
     open_mode.now_ms[0] += 1
+    await watcher.run_once()
     found = await status(open_mode)
     assert found["devices"] == {"total": 1, "silent": 1}
     assert (found["ok"], found["headline"]) == (False, "1 of 1 device is silent")
@@ -93,7 +100,10 @@ async def test_an_open_alarm_is_shown_and_makes_the_status_not_ok(open_mode: Hou
     await open_mode.db.write(
         lambda c: alarms.open_alarm(c, "database_damaged", "x.db", NASTY, NOW_MS)
     )
-    closed = "INSERT INTO alarm VALUES (9, 'gap', 'x', 'closed', 1, 2)"
+    closed = (
+        "INSERT INTO alarm (id, kind, subject, detail, opened_at_ms, closed_at_ms)"
+        " VALUES (9, 'gap', 'x', 'closed', 1, 2)"
+    )
     await open_mode.db.write(lambda c: c.execute(closed).rowcount)
     found = await status(open_mode)
     assert found["ok"] is False
@@ -141,13 +151,6 @@ async def test_a_device_is_listed_with_all_it_said_of_itself(open_mode: House) -
     assert device["readings"] == {
         "stored": 2, "duplicates": 0, "quarantined": 0, "missing": 4, "lost": 2,
     }  # fmt: skip
-    shown = said(await page(open_mode))
-    for expected in (
-        "Waiting on the board 42", "Dropped by the board 7", "missing 5-7 , 2 (4 in all)",
-        "2 lost, says the board", "Firmware 1.0.0", "Boots seen 1", "Clock synced",
-        "Last seen now", "Stored 2", "ValueError",
-    ):  # fmt: skip
-        assert expected in shown, expected
 
 
 async def test_devices_come_in_order_of_name_page_by_page(open_mode: House) -> None:
@@ -167,39 +170,6 @@ async def test_many_gaps_are_counted_all_and_shown_in_part(open_mode: House) -> 
     [device] = (await open_mode.ask("GET", "/v1/devices")).json["devices"]
     assert len(device["gaps"]) == 20
     assert device["readings"]["missing"] == (await status(open_mode))["readings"]["missing"] == 64
-
-
-async def test_what_boards_say_can_not_become_markup(open_mode: House) -> None:
-    health = {"firmware": NASTY, "clock": NASTY, "crash": NASTY}
-    sent = [
-        {"id": f"{NASTY}{n}", "sensor": NASTY, **content}
-        for n, content in enumerate([{"text": NASTY}, {"error": NASTY, "value": None}])
-    ]
-    for reading in sent:
-        reading["unit"] = "<b>"
-    await deliver(open_mode, {"device": "esp32-1", "readings": sent, "health": health})
-    markup = await page(open_mode)
-    assert "<script" not in markup
-    assert "<b>" not in markup
-    assert said(markup).count(NASTY) == 7
-
-
-async def test_the_page_allows_nothing_but_its_own_style_sheet(open_mode: House) -> None:
-    answer = await open_mode.ask("GET", "/status", Accept=HTML)
-    policy = answer.headers["Content-Security-Policy"]
-    assert policy.startswith("default-src 'none'; style-src 'self';")
-    assert "unsafe" not in policy
-    assert not re.search(r"<script|<style|style=|\son\w+=|https?://", answer.text)
-    [sheet] = re.findall(r'<link rel="stylesheet" href="([^"]+)"', answer.text)
-    assert (await open_mode.ask("GET", sheet)).headers["Content-Type"] == "text/css"
-
-
-async def test_every_instant_on_the_page_says_the_exact_one(open_mode: House) -> None:
-    await deliver(open_mode, batch(count=1))
-    open_mode.now_ms[0] += 61_000
-    shown = re.findall(r'<time datetime="([^"]+)" title="([^"]+)">([^<]+)', await page(open_mode))
-    assert ("2025-11-30T19:00:00.000Z", "2025-11-30T19:00:00.000Z", "1 min ago") in shown
-    assert ("2025-11-30T18:59:59.000Z", "2025-11-30T18:59:59.000Z", "1 min ago") in shown
 
 
 async def test_the_banner_says_who_is_let_in(open_house: Open) -> None:

@@ -3,7 +3,7 @@
 import importlib
 import sys
 
-BENCHES = ("ingest", "jobs", "front", "outbox", "heap")
+BENCHES = ("ingest", "jobs", "front", "status", "imports", "outbox", "heap", "cable")
 
 
 def main(argv: list[str]) -> int:

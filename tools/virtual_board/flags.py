@@ -19,8 +19,9 @@ _UNITS = {"": 1, "K": 1024, "M": 1024 * 1024}
 
 class Flags(NamedTuple):
     flash: Path
-    gateway: str
+    gateway: str | None
     key: str | None
+    tls_cert: str | None
     device: str | None
     period_ms: int | None
     heap_bytes: int
@@ -31,6 +32,9 @@ class Flags(NamedTuple):
     epoch: int
     ticks_start: int
     simulated: bool
+    bare: bool
+    cable: bool
+    pty: str | None
 
     @property
     def over(self) -> dict[str, object]:
@@ -38,8 +42,10 @@ class Flags(NamedTuple):
         wins = {
             "gateway": self.gateway,
             "key": self.key,
+            "tls_cert": self.tls_cert,
             "device": self.device,
             "period_ms": self.period_ms,
+            "cable": True if self.cable else None,
         }
         return {name: value for name, value in wins.items() if value is not None}
 
@@ -56,8 +62,9 @@ def _parser() -> argparse.ArgumentParser:
     )
     add = parser.add_argument
     add("--flash", type=Path, required=True, metavar="FILE", help="its flash; made if missing")
-    add("--gateway", type=_url, required=True, metavar="URL", help="http://HOST[:PORT]")
+    add("--gateway", type=_url, metavar="URL", help="http(s)://…, cable:; else the image's")
     add("--key", type=_key, metavar="HEX", help="64 hex characters; none: the gateway is --open")
+    add("--tls-cert", metavar="BASE64", help="as tools.certificate prints it; for an https URL")
     add("--device", type=_device, metavar="ID", help="default: esp32- and a MAC from FILE's path")
     add("--period-ms", type=_period, metavar="N", help="a reading of each sensor every N ms")
     add("--heap", type=_bytes, default="192K", metavar="N", dest="heap_bytes")
@@ -67,6 +74,9 @@ def _parser() -> argparse.ArgumentParser:
     add("--firmware", type=_folder, default=str(FIRMWARE), metavar="DIR")
     add("--epoch", type=int, choices=(1970, 2000), default=2000, help="where time() starts")
     add("--ticks-start", type=_ticks, default=0, metavar="N", help="ticks_ms() at power-on")
+    add("--pty", nargs="?", const="", metavar="PATH", help="a serial port; PATH becomes a link")
+    add("--cable", action="store_true", help="deliver over that port too, not by Wi-Fi alone")
+    add("--bare", action="store_true", help="put no firmware on the flash: `make flash` does")
     add("--simulated", action="store_true", help="CPython and a folder instead of the real thing")
     return parser
 
@@ -87,13 +97,16 @@ def _size(text: str) -> int:
 
 
 def _url(text: str) -> str:
+    if text == "cable:":
+        return text
     try:
         url = urlsplit(text)
-        good = url.scheme == "http" and url.hostname and (url.port or 80) and not url.query
+        is_web = url.scheme in ("http", "https")
+        good = is_web and url.hostname and (url.port or 80) and not url.query
     except ValueError:
         good = False
     if not good:
-        raise argparse.ArgumentTypeError(f"{text!r} is not http://HOST[:PORT]")
+        raise argparse.ArgumentTypeError(f"{text!r} is not http(s)://HOST[:PORT]")
     return text.rstrip("/")
 
 

@@ -37,8 +37,8 @@ def is_new(fd: int) -> bool:
     return os.fstat(fd).st_size == 0
 
 
-def make(path: Path, size_bytes: int, firmware: Path) -> int:
-    """Put a formatted flash with the firmware on it at the path: all of it or nothing.
+def make(path: Path, size_bytes: int, firmware: Path | None) -> int:
+    """Put a formatted flash with the firmware, if any, at the path: all of it or nothing.
 
     Returns its descriptor, locked before anybody can see the file.
     """
@@ -57,7 +57,7 @@ def make(path: Path, size_bytes: int, firmware: Path) -> int:
     return fd
 
 
-def update(path: Path, fd: int, size_bytes: int | None, firmware: Path) -> list[str]:
+def update(path: Path, fd: int, size_bytes: int | None, firmware: Path | None) -> list[str]:
     """Put what has changed of the firmware on an existing flash; return the files' names.
 
     Raises:
@@ -99,7 +99,9 @@ def _file_system(fd: int) -> LittleFS:
     return LittleFS(mount=False, **parameters)
 
 
-def _install(files: LittleFS, firmware: Path) -> list[str]:
+def _install(files: LittleFS, firmware: Path | None) -> list[str]:
+    if firmware is None:
+        return []
     # main.py last: until all it needs is there the old one runs.
     sources = sorted(firmware.glob("*.py"), key=lambda source: (source.name == "main.py", source))
     return [source.name for source in sources if _copied(files, source)]

@@ -25,12 +25,13 @@ DEFAULT_BYTES = 512 * 1024
 class World:
     """All modules that a board's code can see."""
 
-    def __init__(self, firmware: Path, root: stand_ins.Root) -> None:
+    def __init__(self, firmware: Path, root: stand_ins.Root, **instead: ModuleType) -> None:
         self._places = {PORT: self._builtins(_open_unbuffered, os)}
         self._places[firmware] = self._builtins(root.open, root.os)
         self._modules = stand_ins.modules()
         self._modules["usocket"] = __import__("socket")
         self._modules["vfs"] = _vfs()
+        self._modules.update(instead)
 
     def load(self, name: str) -> ModuleType | None:
         """Return the module, run it first if it is new; None if a board has no such file."""
@@ -80,10 +81,10 @@ def _vfs() -> ModuleType:
 
 
 def main() -> None:
-    lifeline.tie_thread()
+    orders = json.loads(os.environ[ORDERS])
+    lifeline.tie_thread(orders["lifeline_fd"])
     assert isinstance(sys.stdout, io.TextIOWrapper)
     sys.stdout.reconfigure(line_buffering=True)
-    orders = json.loads(os.environ[ORDERS])
     firmware = Path(orders["firmware"])
     root = stand_ins.Root(Path(orders["folder"]), orders["size_bytes"] or DEFAULT_BYTES)
     live(World(firmware, root), firmware, orders)

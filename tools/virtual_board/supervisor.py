@@ -7,6 +7,7 @@ from typing import NamedTuple, NoReturn
 
 from tools.virtual_board.child import Child, Said
 from tools.virtual_board.refused import Refused
+from tools.virtual_board.terminal import Console
 
 # A feed may still be on its way through the pipe when the watchdog's time is up.
 WATCHDOG_GRACE_S = 0.25
@@ -14,6 +15,7 @@ WATCHDOG_GRACE_S = 0.25
 CALM_S = 5.0
 FIRST_PAUSE_S = 0.2
 LONGEST_PAUSE_S = 5.0
+_FRIENDLY = "friendly"
 _LOOK_S = 1.0  # some platforms deliver no Ctrl-C to a longer wait
 
 
@@ -39,11 +41,15 @@ class Supervisor:
         orders: dict[str, object],
         ticks_start: int,
         fds: Sequence[int] = (),
+        console: Console | None = None,
     ) -> None:
         self._command = command
         self._orders = orders
         self._ticks_start = ticks_start
         self._fds = fds
+        self._console = console
+        self._repl = _FRIENDLY
+        self._at_repl = False
         self._heard: SimpleQueue[Said] = SimpleQueue()
         self._memory: object = ""
         self._rtc = Counter.at(0)  # no battery: the time starts at the port's epoch
@@ -61,24 +67,35 @@ class Supervisor:
         while True:
             began = time.monotonic()
             cause = self._live(cause)
-            soon = soon + 1 if time.monotonic() - began < CALM_S else 0
+            # Whoever sits at the REPL is not kept waiting for a reset.
+            short = time.monotonic() - began < CALM_S and not self._at_repl
+            soon = soon + 1 if short else 0
             time.sleep(pause_s(soon))
 
     def _live(self, cause: str) -> str:
         """Run one life of the board; return what ended it."""
+        self._at_repl = False
         if cause != "soft":  # which resets the interpreter only, not the chip
+            self._repl = _FRIENDLY
             self._ticks = Counter.at(self._ticks_start * 1000)
             self._watchdog_s = None
-        child = Child(self._command, self._orders_for(cause), self._heard, self._fds)
+        terminal = self._console.terminal if self._console else None
+        child = Child(self._command, self._orders_for(cause), self._heard, self._fds, terminal)
         try:
+            if self._console:
+                self._console.attach(child)
             return self._follow(child)
         finally:
+            if self._console:
+                self._console.detach()
             child.end()
 
     def _orders_for(self, cause: str) -> dict[str, object]:
         return {
             **self._orders,
             "cause": cause,
+            "switch_fd": self._console.switch_fd if self._console else None,
+            "repl": self._repl,
             "memory": self._memory,
             "rtc_us": self._rtc.now(),
             "ticks_us": self._ticks.now(),
@@ -111,6 +128,8 @@ class Supervisor:
             self._rtc = Counter.at(value)
         elif what == "watchdog_ms" and isinstance(value, int):
             self._watchdog_s, self._fed_at = value / 1000, time.monotonic()
+        elif what == "repl":
+            self._repl, self._at_repl = str(value), True
         elif what == "fed":
             self._fed_at = time.monotonic()
 

@@ -4,7 +4,7 @@ import sys
 from array import array
 from dataclasses import dataclass, field
 from itertools import pairwise
-from math import fsum, isfinite
+from math import fsum
 from statistics import median
 
 # As on the status page: silent is who missed three; oftener than this nobody is expected, and a
@@ -122,11 +122,11 @@ def points(series: Series, from_ms: int, to_ms: int) -> list[Point]:
 
 
 def _mean(values: "list[float] | array[float]") -> float | None:
-    """Return the mean; None if there is none that a float holds."""
+    """Return the mean, which lies between the least and the most; None if there are no values."""
     if not values:
         return None
     try:
         mean = fsum(values) / len(values)
-    except OverflowError:
-        mean = fsum(value / len(values) for value in values)
-    return mean if isfinite(mean) else None
+    except OverflowError:  # the sum is no float
+        mean = fsum(value / len(values) / 2 for value in values) * 2
+    return min(max(mean, min(values)), max(values))  # rounding may carry it outside

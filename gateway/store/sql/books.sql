@@ -6,7 +6,7 @@ SELECT
         SELECT json_group_array(
             json_array(
                 d.name, d.id, d.boot, d.seq, b.name, b.id, b.highest, b.pruned_to,
-                EXISTS (SELECT 1 FROM lost WHERE boot_id = b.id)
+                EXISTS (SELECT 1 FROM lost WHERE boot_id = b.id), b.first_seen_at_ms = 0
             )
         )
         FROM json_each(?) AS wanted

@@ -6,6 +6,10 @@ SELECT offset_bytes, line, stored, duplicates, bad, first_at_ms, last_at_ms, fin
 FROM import
 WHERE job_id = ?
 
+-- Another one when somebody else has written meanwhile.
+-- name: version
+PRAGMA data_version
+
 -- name: advance
 UPDATE import
 SET
@@ -27,7 +31,8 @@ LIMIT :limit
 DELETE FROM import_bad_line WHERE job_id = ?
 
 -- name: prune_bad_lines
-DELETE FROM import_bad_line WHERE job_id NOT IN (SELECT id FROM job)
+DELETE FROM import_bad_line
+WHERE NOT EXISTS (SELECT 1 FROM job WHERE job.id = import_bad_line.job_id)
 
 -- name: prune
-DELETE FROM import WHERE job_id NOT IN (SELECT id FROM job)
+DELETE FROM import WHERE NOT EXISTS (SELECT 1 FROM job WHERE job.id = import.job_id)

@@ -11,16 +11,6 @@ LIMIT :rows
 -- name: release
 DELETE FROM quarantine WHERE id IN (SELECT value FROM json_each(?))
 
--- name: seen
-SELECT json_group_array(json_array(id, last_seen_at_ms))
-FROM device
-WHERE name IN (SELECT value FROM json_each(?))
-
--- name: unsee
-UPDATE device SET last_seen_at_ms = before.value ->> 1
-FROM json_each(?) AS before
-WHERE device.id = before.value ->> 0
-
 -- name: uncount
 UPDATE device SET quarantined = max(0, quarantined - gone.value)
 FROM json_each(?) AS gone

@@ -92,7 +92,33 @@ WHERE rebuild = 0 AND (sensor_id, span_ms, from_ms) IN (
         AND (:device_id IS NULL OR s.device_id = :device_id)
         AND (a.sensor_id, a.span_ms, a.from_ms) > (:past_sensor_id, :past_span_ms, :past_from_ms)
         AND (a.sensor_id, a.span_ms, a.from_ms) <= (:end_sensor_id, :end_span_ms, :end_from_ms)
+        AND a.first_arrival > :pruned_to
 )
+
+-- name: drop_unwhole
+-- What was made anew of only some of the readings that the one in place was made of.
+DELETE FROM aggregate
+WHERE rebuild = :job_id
+    AND (sensor_id, span_ms, from_ms) > (:past_sensor_id, :past_span_ms, :past_from_ms)
+    AND (sensor_id, span_ms, from_ms) <= (:end_sensor_id, :end_span_ms, :end_from_ms)
+    AND EXISTS (
+        SELECT 1 FROM aggregate AS placed
+        WHERE placed.rebuild = 0 AND placed.sensor_id = aggregate.sensor_id
+            AND placed.span_ms = aggregate.span_ms AND placed.from_ms = aggregate.from_ms
+            AND placed.first_arrival <= :pruned_to
+    )
+
+-- name: pruned_to
+SELECT coalesce(min(id), 0) - 1 FROM reading
+
+-- name: days_of_range
+-- How many days of sensors there are, and how many of them not all readings are kept of.
+SELECT count(*) AS total, count(iif(a.first_arrival <= :pruned_to, 1, NULL)) AS unwhole
+FROM sensor AS s
+CROSS JOIN aggregate AS a
+    ON a.rebuild = 0 AND a.sensor_id = s.id AND a.span_ms = 86400000
+    AND a.from_ms >= :from_ms AND a.from_ms < :to_ms
+WHERE (:device_id IS NULL OR s.device_id = :device_id)
 
 -- name: put_in_place
 UPDATE aggregate SET rebuild = 0

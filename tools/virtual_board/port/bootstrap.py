@@ -50,15 +50,21 @@ def _settle(over):
 def _prepare():
     import host
 
+    console = None
+
     try:
+        if host.has_console:
+            import console
+
+            console.install()
         _modules()
         _mount(host.orders)
         import machine
 
         machine.trace("reset", host.orders["cause"])
         _settle(host.orders["over"])
-        for name in ("host", "flash"):
-            del sys.modules[name]  # a board has no such modules; the firmware may
+        for name in ("host", "flash", "console"):
+            sys.modules.pop(name, None)  # a board has no such modules; the firmware may
         host.say("started", True)
     except MemoryError:
         host.say("fatal", "out of memory before the firmware began; give it more --heap")
@@ -66,7 +72,7 @@ def _prepare():
     except Exception as err:
         host.say("fatal", repr(err))
         host.end("hard")
-    return host
+    return host, console
 
 
 def _run(path):
@@ -77,7 +83,38 @@ def _run(path):
 
 
 def _life():
-    host = _prepare()
+    host, console = _prepare()
+    if console:
+        _with_console(host, console)
+    else:
+        _alone(host)
+
+
+def _with_console(host, console):
+    names = {"__name__": "__main__"}
+    repl = console.Repl(names)
+    mode = host.orders["repl"]
+    for path in ("/boot.py", "/main.py"):
+        if (path == "/boot.py" or mode != "raw") and not _ran(repl, path):
+            host.end("soft")
+    repl.live(mode)
+    host.end("soft")
+
+
+def _ran(repl, path):
+    """Run a file, if it is there; return whether the life goes on after it."""
+    try:
+        with open(path) as file:
+            source = file.read()
+    except OSError:
+        return True
+    error = repl.run(source, path[1:])
+    if error is not None and not isinstance(error, SystemExit):
+        sys.modules["sys"].print_exception(error)
+    return not isinstance(error, SystemExit)
+
+
+def _alone(host):
     try:
         _run("/main.py")
         print("main.py has ended; nobody sits at this board's REPL, so it starts again")

@@ -15,6 +15,10 @@ _MARK = "\x1e"  # a line for the supervisor; everything else is the board's own 
 _WHO = 63  # longest path in a message
 
 _computer = vfs.VfsPosix()
+has_console = bool(orders["switch_fd"])
+
+# The byte in it is the character that interrupts us now; the computer looks when one comes.
+_switch = open(orders["switch_fd"], "r+b") if has_console else None  # noqa: SIM115 for life
 _trace = open(orders["trace"], "ab") if orders["trace"] else None  # noqa: SIM115 kept for life
 _began_us = utime.ticks_us()
 _rtc_zero_us = _began_us - orders["rtc_us"]
@@ -33,6 +37,13 @@ def end(how):
         utime.sleep(1)
 
 
+def interrupts(character):
+    """Say which character from the serial line interrupts what runs; 0: none does."""
+    if _switch:
+        _switch.seek(0)
+        _switch.write(bytes((character,)))
+
+
 def write_trace(line):
     """Append one line, in one write, and return whether there is a trace at all."""
     if _trace is None:
@@ -48,15 +59,20 @@ def write_trace(line):
     return True
 
 
-def link_up():
-    """Whether there is a Wi-Fi network within reach."""
+def link():
+    """What the file says that stands for the Wi-Fi network; without a file it is up."""
     if orders["link"] is None:
-        return True
+        return "up"
     try:
         with _computer.open(orders["link"], "r") as file:
-            return file.read(16).strip() == "up"
+            return file.read(16).strip()
     except OSError:
-        return False
+        return ""
+
+
+def link_up():
+    """Whether there is a Wi-Fi network within reach."""
+    return link() == "up"
 
 
 def rtc_us():

@@ -17,12 +17,15 @@ SOFT_RESET = 5
 _CAUSES = {"power": PWRON_RESET, "hard": HARD_RESET, "watchdog": WDT_RESET, "soft": SOFT_RESET}
 
 
+traced = host.orders["trace"] is not None  # all but the log goes there
+
+
 def trace(event, value):
     """Write one line of the trace, or of the log where there is none."""
     if event == "log":
         print(value)
-    elif not host.write_trace(_line(event, value)):
-        print(event, value)
+    elif not host.write_trace(_line(event, value)) and not host.has_console:
+        print(event, value)  # a serial line is for the log, and for whoever talks with the board
 
 
 def _line(event, value):

@@ -1,4 +1,5 @@
-# The `network` of an ESP32 whose access point is a file: `up` in it means within reach.
+# The `network` of an ESP32 whose access point is a file: `up` in it means within reach,
+# `wrong password` that it is and does not let us in.
 # mypy: ignore-errors
 
 import binascii
@@ -9,6 +10,8 @@ STA_IF = 0
 AP_IF = 1
 STAT_IDLE = 1000
 STAT_CONNECTING = 1001
+STAT_NO_AP_FOUND = 201
+STAT_WRONG_PASSWORD = 202
 STAT_GOT_IP = 1010
 
 
@@ -48,7 +51,9 @@ class WLAN:
             return -61
         if self.isconnected():
             return STAT_GOT_IP
-        return STAT_CONNECTING if WLAN._joining else STAT_IDLE
+        if not WLAN._joining:
+            return STAT_IDLE
+        return STAT_WRONG_PASSWORD if host.link() == "wrong password" else STAT_NO_AP_FOUND
 
     def config(self, what=None, **_):
         if what is None:

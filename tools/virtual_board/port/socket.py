@@ -2,6 +2,7 @@
 # mypy: ignore-errors
 
 import io
+import select
 
 import network
 import usocket
@@ -10,7 +11,8 @@ from usocket import AF_INET, SO_REUSEADDR, SOCK_DGRAM, SOCK_STREAM, SOL_SOCKET  
 _NO_NAME = -202  # lwIP's EAI_FAIL
 _ECONNABORTED = 113  # the ESP32's own numbers, not this computer's
 _EHOSTUNREACH = 118
-_GET_FILENO = 10  # py/stream.h: by it `select` can wait for the real socket
+_POLL = 3  # py/stream.h: what TLS over this socket is waited for by
+_GET_FILENO = 10  # by it `select` can wait for the real socket
 
 
 def getaddrinfo(host, port, family=0, type=0, proto=0, flags=0):
@@ -28,6 +30,11 @@ class socket(io.IOBase):
         self._real = usocket.socket(*kind)
 
     def ioctl(self, request, argument):
+        if request == _POLL:
+            poller = select.poll()
+            poller.register(self._real, argument)
+            found = poller.poll(0)
+            return found[0][1] if found else 0
         return self._real.fileno() if request == _GET_FILENO else 0
 
     def __getattr__(self, name):

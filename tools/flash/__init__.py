@@ -1,0 +1,1 @@
+"""Puts the firmware on a board, and helps when a board does not answer."""
