@@ -24,7 +24,7 @@ run: $(READY) ## gateway and one virtual board, until Ctrl-C (HOST=0.0.0.0 for r
 	@exec $(BIN)/python -m tools.run --host $(HOST) --port $(PORT) --data $(DATA)
 
 test: $(READY) ## all tests, under five minutes
-	$(BIN)/pytest
+	$(BIN)/pytest -n 4 --dist loadfile
 
 check: $(READY) ## lint, format, types
 	$(BIN)/ruff check .
@@ -39,7 +39,8 @@ campaign: $(READY) ## crashes, power cuts and invented input for about SECONDS=6
 	$(BIN)/python -m tools.flash_campaign --runs $$(( $(SECONDS) / 30 )) --seed $(SEED)
 	$(BIN)/python -m tools.replug --times $$(( $(SECONDS) / 60 + 1 )) --seed $(SEED)
 	$(BIN)/python -m tools.fleet --boards 200 --seconds $$(( $(SECONDS) / 20 )) --outage 5 --duplicates 5 --poison 1 --clones 5 --clock-faults 10 --seed $(SEED)
-	CAMPAIGN_EXAMPLES=$$(( $(SECONDS) * 2 )) $(BIN)/pytest -m hypothesis --hypothesis-profile=campaign --hypothesis-seed=$(SEED)
+	$(BIN)/pytest -n 2 --dist loadfile -m long
+	CAMPAIGN_EXAMPLES=$(SECONDS) $(BIN)/pytest -n 2 -m hypothesis --hypothesis-profile=campaign --hypothesis-seed=$(SEED)
 
 bench: $(READY) ## the figures of docs/measured.md; needs a quiet machine and twenty minutes
 	$(BIN)/python -m tools.bench ingest

@@ -6,6 +6,7 @@ import binascii
 import socket
 from errno import EINPROGRESS
 
+_READINGS = "/v1/readings"
 _OURS = (b"retry-after", b"fieldpost-signature", b"fieldpost-protocol")
 
 
@@ -26,8 +27,10 @@ class Post:
     chunk_bytes = 512
 
     # connect(address) -> (stream, close), address as getaddrinfo gives it.
-    def __init__(self, url, seal, urandom, connect=None):
-        self._host, self._port, self._target = parse(url)
+    # method, resource: what is asked of the gateway, for those who want something else of it.
+    def __init__(self, url, seal, urandom, connect=None, method="POST", resource=_READINGS):
+        self._host, self._port, self._target = parse(url, resource)
+        self._method = method
         self._seal = seal
         self._urandom = urandom
         self._connect = connect or _connect
@@ -67,13 +70,13 @@ class Post:
 
     def _head(self, nonce, body):
         lines = [
-            "POST %s HTTP/1.1" % self._target,
+            "%s %s HTTP/1.1" % (self._method, self._target),
             "Host: %s:%d" % (self._host, self._port),
             "Content-Type: application/json",
             "Content-Length: %d" % len(body),
             "Connection: close",
         ]
-        signature = self._seal.authorization("POST", self._target, nonce, body.sha256_hex)
+        signature = self._seal.authorization(self._method, self._target, nonce, body.sha256_hex)
         if signature:
             lines.append("Authorization: " + signature)
         return ("\r\n".join(lines) + "\r\n\r\n").encode()
@@ -121,7 +124,7 @@ class Post:
         return Answer(status, text, counts, signed, retry)
 
 
-def parse(url):
+def parse(url, resource=_READINGS):
     """(host, port, request target) of a gateway's URL. Raises ValueError."""
     scheme, _, rest = url.partition("://")
     usual_port = {"http": 80, "https": 443}.get(scheme)
@@ -130,7 +133,7 @@ def parse(url):
     if not usual_port or not host or (":" in place and not port.isdigit()):
         raise ValueError("gateway: not http(s)://HOST[:PORT]: " + url)
     prefix = "/" + path.strip("/") if path.strip("/") else ""
-    return host, int(port or usual_port), prefix + "/v1/readings"
+    return host, int(port or usual_port), prefix + resource
 
 
 async def _connect(address):

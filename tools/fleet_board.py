@@ -187,7 +187,7 @@ class Board:
         """Take readings until cancelled."""
         await asyncio.sleep(self._random.uniform(0, period_s))
         while True:
-            self._take()
+            self.take()
             await asyncio.sleep(period_s)
 
     async def deliver(self, within_s: float) -> None:
@@ -232,7 +232,7 @@ class Board:
     def _count(self, answer: Any) -> None:
         self.diary.duplicates += _verdicts(answer)["duplicates"]
 
-    def _take(self) -> None:
+    def take(self) -> None:
         reading_id = self._ids.next()
         at_ms = self._clock.now_ms()
         up_ms = self._clock.up_ms() if at_ms is None else None

@@ -16,22 +16,25 @@ LOOK_S = 0.5
 class VirtualBoard:
     """One board: its files, and its process while it has power."""
 
-    def __init__(self, folder: Path, name: str, key: str, gateway: str, period_ms: int) -> None:
+    def __init__(
+        self, folder: Path, name: str, key: str, gateway: str, period_ms: int,
+        *flags: object,
+    ) -> None:  # fmt: skip
         self.name = name
         self.flash = folder / f"{name}.img"
         self._link = folder / f"{name}.link"
         self._trace = folder / f"{name}.trace"
-        self._log = folder / f"{name}.log"
+        self.log = folder / f"{name}.log"  # what it prints on its serial line
         self._command = (
             *("-m", "tools.virtual_board", "--device", name, "--key", key, "--gateway", gateway),
             *("--period-ms", period_ms, "--flash", self.flash, "--trace", self._trace),
-            *("--link", self._link),
-        )
+            *("--link", self._link), *flags,
+        )  # fmt: skip
         self._child: Child | None = None
         self.set_link(up=True)
 
     async def start(self, children: Children) -> None:
-        with self._log.open("ab") as log:
+        with self.log.open("ab") as log:
             self._child = await children.start(self.name, *self._command, stdout=log, stderr=log)
 
     async def kill(self) -> bool:
@@ -56,13 +59,13 @@ class Scene:
         self.database = Path(self._config.db)
         self.boards: list[VirtualBoard] = []
 
-    async def open(self, boards: int, period_ms: int) -> None:
-        """Register the boards, and start everything."""
+    async def open(self, boards: int, period_ms: int, *flags: object) -> None:
+        """Register the boards, and start everything; `flags` are of each board."""
         for number in range(1, boards + 1):
             name = f"board-{number}"
             key = await registry.add(self._config, name)
             url = f"http://127.0.0.1:{self._config.port}"
-            self.boards.append(VirtualBoard(self._folder, name, key, url, period_ms))
+            self.boards.append(VirtualBoard(self._folder, name, key, url, period_ms, *flags))
         await self.start_gateway()
         for board in self.boards:
             await self.start(board)

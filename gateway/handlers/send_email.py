@@ -35,7 +35,15 @@ class Args(Struct, forbid_unknown_fields=True):
     key: Annotated[str, Meta(pattern=r"\A[\x21\x23-\x5b\x5d-\x7e]{1,128}\Z")] | None = None
 
 
-def kind(settings: dict[str, Any]) -> Kind:
+def kind(settings: dict[str, Any], *, repeat: bool = False) -> Kind:
+    """Return the kind.
+
+    Args:
+        repeat: send again what may have been sent before, so that nobody misses it and some get it
+            twice (see `Context.effect`). This switches the protection off that keeps it at once
+            at most; it is there for experiments, and nothing that ships does so.
+    """
+
     async def send(context: Context, args: Args) -> None:
         server = mail.Server.of(settings)
         key = args.key or f"job-{context.job_id}"
@@ -48,7 +56,7 @@ def kind(settings: dict[str, Any]) -> Kind:
         async with mail.session(server) as session:
             for recipient in dict.fromkeys(args.to):
                 try:
-                    async with context.effect(f"mail:{key}:{recipient}") as effect:
+                    async with context.effect(f"mail:{key}:{recipient}", repeat=repeat) as effect:
                         if effect.is_due:
                             await session.send(message, recipient, effect)
                 except mail.Closed:

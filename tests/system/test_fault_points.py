@@ -8,6 +8,8 @@ import pytest
 from gateway.states import State, Verb, may
 from tests.conftest import Program
 
+pytestmark = pytest.mark.long
+
 GIVE_UP_S = 120
 MAY_HAVE_HAPPENED = "may have happened"  # killed within an effect: then a person has to look
 ENDS = (Verb.FINISH, Verb.FAIL, Verb.RELEASE, Verb.RESCUE)

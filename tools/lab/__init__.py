@@ -1,0 +1,1 @@
+"""The experiments, run on the real system: `python -m tools.lab` (docs/lab.md)."""
