@@ -39,7 +39,7 @@ campaign: $(READY) ## crashes, power cuts and invented input for about SECONDS=6
 	$(BIN)/python -m tools.flash_campaign --runs $$(( $(SECONDS) / 30 )) --seed $(SEED)
 	$(BIN)/python -m tools.replug --times $$(( $(SECONDS) / 60 + 1 )) --seed $(SEED)
 	$(BIN)/python -m tools.fleet --boards 200 --seconds $$(( $(SECONDS) / 20 )) --outage 5 --duplicates 5 --poison 1 --clones 5 --clock-faults 10 --seed $(SEED)
-	$(BIN)/pytest -n 2 --dist loadfile -m long
+	@[ $(SECONDS) -lt 600 ] || $(BIN)/pytest -n 2 --dist loadfile -m long # not in a short slice
 	CAMPAIGN_EXAMPLES=$(SECONDS) $(BIN)/pytest -n 2 -m hypothesis --hypothesis-profile=campaign --hypothesis-seed=$(SEED)
 
 bench: $(READY) ## the figures of docs/measured.md; needs a quiet machine and twenty minutes

@@ -21,6 +21,7 @@ async def until(what: Callable[[], object]) -> None:
             await asyncio.sleep(0.1)
 
 
+@pytest.mark.long
 async def test_a_board_changes_from_cable_to_wifi_and_back_and_nothing_is_doubled(
     tmp_path: Path,
 ) -> None:
