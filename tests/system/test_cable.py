@@ -6,6 +6,8 @@ from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
+import pytest
+
 from tests.system.board_process import needs_micropython
 from tools.cable_scene import CableScene
 from tools.children import Children
