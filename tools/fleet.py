@@ -62,12 +62,19 @@ async def living(
     try:
         yield sampling
     finally:
-        for task in sampling + delivering:
+        tasks = {*sampling, *delivering}
+        await _end(tasks)
+        for task in tasks:
+            if not task.cancelled() and (error := task.exception()):
+                raise error
+
+
+async def _end(tasks: set[asyncio.Task[Any]]) -> None:
+    """Cancel, and again: Python 3.11 may lose a cancel that meets the end of a `wait_for`."""
+    while tasks:
+        for task in tasks:
             task.cancel()
-        ended = await asyncio.gather(*sampling, *delivering, return_exceptions=True)
-        for end in ended:
-            if isinstance(end, Exception):
-                raise end
+        _, tasks = await asyncio.wait(tasks, timeout=1.0)
 
 
 async def drained(boards: Sequence[Board], seconds: float) -> bool:
