@@ -17,7 +17,7 @@ _sql = queries.load("aggregates")
 
 HOUR_MS = 3_600_000
 DAY_MS = 24 * HOUR_MS
-STEP_ROWS = 500  # 2 or 3 ms, for which those who deliver have to wait
+STEP_ROWS = 2000  # a few ms, for which those who deliver have to wait
 
 _EVER_MS = 2**62
 _ALL = {

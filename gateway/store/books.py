@@ -5,6 +5,7 @@ so all that a group needs is read by one, whatever its size.
 """
 
 import sqlite3
+from itertools import chain
 from typing import Any
 
 import msgspec
@@ -116,12 +117,25 @@ def read(connection: sqlite3.Connection, deliveries: list[Delivery]) -> dict[str
 def write(connection: sqlite3.Connection, books: dict[str, Book]) -> None:
     """Write what the group changed."""
     changes = [msgspec.structs.astuple(book.change) for book in books.values()]
-    connection.executemany(_sql.update_device, changes)
+    _write_rows(connection, _sql.update_devices, changes)
     boots = [boot for book in books.values() for boot in book.boots.values()]
     risen = [(boot.id, boot.highest) for boot in boots if boot.has_risen]
-    connection.executemany(_sql.raise_highest, risen)
+    _write_rows(connection, _sql.raise_highest, risen)
     for boot in boots:
         boot.save_gaps()
+
+
+def _write_rows(connection: sqlite3.Connection, sql: str, rows: list[tuple[Any, ...]]) -> None:
+    """Run an UPDATE from rows of values.
+
+    Rows of NULL, which meet nothing, fill it up: so few sizes are kept prepared.
+    """
+    if not rows:
+        return
+    size = 1 << (len(rows) - 1).bit_length()
+    filling = [None] * (len(rows[0]) * (size - len(rows)))
+    values = [*chain.from_iterable(rows), *filling]
+    connection.execute(queries.for_rows(sql, size), values)
 
 
 class _Wanted:

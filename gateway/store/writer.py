@@ -1,6 +1,7 @@
 """The one writer of this process: a thread with its own connection, and group commit.
 
-What arrives while a commit is running shares the next one; nothing lingers to wait for more.
+What arrives in one turn of the event loop, or while a commit is running, shares the next one;
+nothing lingers to wait for more.
 A thread with a plain connection, and not aiosqlite: one hop for each group instead of one for
 each statement (docs/decisions.md). It also makes cancellation harmless: a handler that goes away
 does not take the transaction with it.
@@ -23,9 +24,6 @@ log = logging.getLogger(__name__)
 T = TypeVar("T")
 Item = TypeVar("Item")
 _LAST_WAIT_MS = 100
-# How many are handed over while the loop still takes in those that are ready: else a crowd that
-# waits for one commit comes back as one, and writer and loop work in turns instead of side by side.
-_HANDED_OVER_AT = 16
 Work = Callable[[sqlite3.Connection, list[Any]], list[Any]]
 
 
@@ -92,7 +90,7 @@ class Writer:
         if not self._arrived:
             self._loop.call_soon(self._hand_over)
         self._arrived.append(request)
-        if len(self._arrived) >= _HANDED_OVER_AT:
+        if len(self._arrived) >= self._max_group:
             self._hand_over()
         result: T = await request.future
         return result

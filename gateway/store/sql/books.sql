@@ -28,21 +28,34 @@ ON CONFLICT (name) DO NOTHING
 INSERT INTO sensor (device_id, name) VALUES (?, ?)
 RETURNING id
 
--- name: update_device
--- The parameters are the fields of books.Change, in order.
+-- name: update_devices
+-- Each row has the fields of books.Change, in order.
+WITH change (
+    id, stored, duplicates, quarantined, ignored, last_seen_at_ms, boot, seq, health, crash,
+    crash_at_ms
+) AS (
+    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+)
 UPDATE device
 SET
-    stored = stored + ?2,
-    duplicates = duplicates + ?3,
-    quarantined = quarantined + ?4,
-    ignored = ignored + ?5,
-    last_seen_at_ms = coalesce(?6, last_seen_at_ms),
-    boot = coalesce(?7, boot),
-    seq = coalesce(?8, seq),
-    health = coalesce(?9, health),
-    crash = coalesce(?10, crash),
-    crash_at_ms = coalesce(?11, crash_at_ms)
-WHERE id = ?1
+    stored = device.stored + change.stored,
+    duplicates = device.duplicates + change.duplicates,
+    quarantined = device.quarantined + change.quarantined,
+    ignored = device.ignored + change.ignored,
+    last_seen_at_ms = coalesce(change.last_seen_at_ms, device.last_seen_at_ms),
+    boot = coalesce(change.boot, device.boot),
+    seq = coalesce(change.seq, device.seq),
+    health = coalesce(change.health, device.health),
+    crash = coalesce(change.crash, device.crash),
+    crash_at_ms = coalesce(change.crash_at_ms, device.crash_at_ms)
+FROM change
+WHERE device.id = change.id
 
 -- name: raise_highest
-UPDATE boot SET highest = ?2 WHERE id = ?1
+WITH risen (id, highest) AS (
+    VALUES (?, ?)
+)
+UPDATE boot
+SET highest = risen.highest
+FROM risen
+WHERE boot.id = risen.id
