@@ -6,7 +6,7 @@ from pathlib import Path
 try:
     import fcntl
 except ImportError:  # Windows: nobody can hold such a lock there
-    fcntl = None  # type: ignore[assignment]
+    fcntl = None  # type: ignore[assignment]  # mypy knows it as a module
 
 
 class PortLock:

@@ -10,6 +10,7 @@ import serial_asyncio
 try:
     from termios import error as TerminalError  # of a port that is gone; it is no OSError
 except ImportError:  # Windows
+    # Then what a port that is gone raises is an OSError; mypy wants one type for both systems.
     TerminalError = OSError  # type: ignore[misc, assignment]
 
 BAUD = 115_200
@@ -69,7 +70,7 @@ class Line(asyncio.Protocol):
         self._news.set()
 
 
-class _Transport(serial_asyncio.SerialTransport):  # type: ignore[misc]
+class _Transport(serial_asyncio.SerialTransport):  # type: ignore[misc]  # it brings no types
     """Ends once, at once, and silently: its own would wait for a board that reads nothing."""
 
     _serial: serial.Serial | None

@@ -93,7 +93,7 @@ def test_replay_is_what_a_flash_without_power_holds() -> None:
 class BootScenario:
     """Boots again and again: no boot may have the name of another."""
 
-    constants: dict[str, dict[str, object]] = {}  # noqa: RUF012
+    constants: dict[str, dict[str, object]] = {}  # noqa: RUF012  # never changed
 
     def run(self, board: Board, note: Callable[[Any], None]) -> None:
         for _ in range(12):

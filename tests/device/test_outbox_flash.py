@@ -157,7 +157,7 @@ def test_a_fold_that_can_not_be_renamed_changes_nothing(board: Board) -> None:
             raise OSError(28, "no room")
         rename(old, new)
 
-    board.os.rename = no_fold  # type: ignore[method-assign]
+    board.os.rename = no_fold  # type: ignore[method-assign]  # a flash that fails there
     keys = bench.put(100)
     assert bench.waiting() == keys
     assert len(bench.outbox) == 100
@@ -172,7 +172,7 @@ def test_what_the_mark_can_not_tell_is_deleted_one_by_one(board: Board) -> None:
     def no_room(old: str, new: str) -> None:
         raise OSError(28, "no room")
 
-    board.os.rename = no_room  # type: ignore[method-assign]
+    board.os.rename = no_room  # type: ignore[method-assign]  # a flash that fails there
     bench.outbox.remove(keys[:105])
     assert bench.waiting() == keys[105:]
     bench.outbox = bench.open()

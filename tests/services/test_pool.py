@@ -100,7 +100,7 @@ async def test_every_job_is_done_once_by_several_pools(yard: Yard, tmp_path: Pat
 
 async def test_a_job_that_nobody_was_woken_for_is_found_by_the_poll(yard: Yard) -> None:
     async with yard.pool() as pool:
-        pool.wake = lambda: None  # type: ignore[method-assign]
+        pool.wake = lambda: None  # type: ignore[method-assign]  # as if the hint were lost
         await yard.until(await yard.ask(pool, "nothing", mark="a"), state="done")
 
 
@@ -214,7 +214,7 @@ async def test_a_worker_that_lost_its_job_changes_nothing(yard: Yard) -> None:
         await yard.database.write(
             lambda c: c.execute("UPDATE job SET token = 'other' WHERE id = ?", (job_id,)) and None
         )
-        ended = Ended(job_id, running["token"], None)  # type: ignore[arg-type]
+        ended = Ended(job_id, running["token"], None)  # type: ignore[arg-type]  # never looked at
         kept = await yard.database.write(lambda c: pool.queue.end(c, Instant.now(), ended))
         assert not kept
     row = await yard.job(job_id)

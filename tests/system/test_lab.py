@@ -1,6 +1,5 @@
 """Each experiment, small, with the real processes; and what is made of what was found."""
 
-import asyncio
 import json
 from itertools import chain
 from typing import Any
@@ -8,7 +7,8 @@ from xml.etree import ElementTree
 
 import pytest
 
-from tools.lab.__main__ import EXPERIMENTS, QUICK, Experiment, find, main
+from tests.system.lanes import found_in
+from tools.lab.__main__ import main
 from tools.lab.finding import Finding
 
 pytestmark = pytest.mark.long
@@ -21,17 +21,7 @@ UNHELD = {1: "tests.system.unheld"}
 
 @pytest.fixture(scope="module")
 def found() -> dict[int, Finding]:
-    async def lane(numbers: tuple[int, ...]) -> dict[int, Finding]:
-        return {
-            number: await find(Experiment.load(EXPERIMENTS[number]), 1, QUICK, "en")
-            for number in numbers
-        }
-
-    async def all_lanes() -> dict[int, Finding]:
-        lanes = await asyncio.gather(*map(lane, LANES))
-        return {number: finding for part in lanes for number, finding in part.items()}
-
-    return asyncio.run(all_lanes())
+    return found_in(LANES)
 
 
 @pytest.mark.parametrize("number", sorted(chain(*LANES)))

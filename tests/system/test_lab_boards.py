@@ -1,11 +1,10 @@
 """The experiments with boards, letters and the page, small, with the real processes."""
 
-import asyncio
 import json
 
 import pytest
 
-from tools.lab.__main__ import EXPERIMENTS, QUICK, Experiment, find
+from tests.system.lanes import found_in
 from tools.lab.finding import Finding
 
 pytestmark = pytest.mark.long
@@ -17,17 +16,7 @@ LANES = ((7,), (11, 12), (8, 6))
 
 @pytest.fixture(scope="module")
 def found() -> dict[int, Finding]:
-    async def lane(numbers: tuple[int, ...]) -> dict[int, Finding]:
-        return {
-            number: await find(Experiment.load(EXPERIMENTS[number]), 1, QUICK, "en")
-            for number in numbers
-        }
-
-    async def all_lanes() -> dict[int, Finding]:
-        lanes = await asyncio.gather(*map(lane, LANES))
-        return {number: finding for part in lanes for number, finding in part.items()}
-
-    return asyncio.run(all_lanes())
+    return found_in(LANES)
 
 
 @pytest.mark.parametrize("number", [6, 7, 8, 11, 12])
